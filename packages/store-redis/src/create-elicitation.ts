@@ -19,6 +19,7 @@ import { credentialOf } from './records/credential-record.ts';
 import { elicitationIdOf, elicitationOf, encodeElicitation, recordFields } from './records/elicitation-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf, textOf, unknownResult } from './reply.ts';
+import { scalar } from './script.ts';
 
 /** Dependencies of the elicitation scripts. */
 export interface ElicitationScripts {
@@ -43,42 +44,42 @@ export async function createElicitation(
   const shard = shardIn(elicitationId);
   const reply = await link.run(
     'createElicitation',
-    [
-      keys.elicitation(elicitationId),
-      keys.open(shard),
-      keys.due(shard),
-      answerKeyOf(keys, shard, request.answeredBy),
-      keys.subjectLimit(shard, mcpServerId, elicitation.subject),
-      keys.events(shard),
-      keys.openOf(shard, mcpServerId, elicitation.subject),
-      keys.held(shard),
-      keys.ledger(shard, mcpServerId),
-      idempotencyKey ? keys.idempotency(shard, idempotencyKey.digest) : keys.none(shard),
-      keys.mutedBy(shard, elicitation.subject),
-    ],
-    [
-      link.clock(),
+    {
+      elicitation: keys.elicitation(elicitationId),
+      open: keys.open(shard),
+      due: keys.due(shard),
+      answer: answerKeyOf(keys, shard, request.answeredBy),
+      subjectLimit: keys.subjectLimit(shard, mcpServerId, elicitation.subject),
+      events: keys.events(shard),
+      openOf: keys.openOf(shard, mcpServerId, elicitation.subject),
+      held: keys.held(shard),
+      ledger: keys.ledger(shard, mcpServerId),
+      idempotency: idempotencyKey ? keys.idempotency(shard, idempotencyKey.digest) : keys.none(shard),
+      mutedBy: keys.mutedBy(shard, elicitation.subject),
+    },
+    {
       elicitationId,
-      request.operationId,
-      request.ttlMs,
-      scripts.retentionMs,
-      askOf(request.coalescingDigest),
-      seen.openId ?? '',
-      seen.answer === undefined ? '' : `${seen.answer.createdAt} ${seen.answer.generation}`,
-      subjectLimit.max,
-      subjectLimit.windowMs,
+      operationId: request.operationId,
+      ttlMs: request.ttlMs,
+      retentionMs: scripts.retentionMs,
+      ask: askOf(request.coalescingDigest),
+      seenOpenId: seen.openId,
+      seenAnswer: seen.answer && `${seen.answer.createdAt} ${seen.answer.generation}`,
+      limit: subjectLimit.max,
+      limitWindowMs: subjectLimit.windowMs,
       mcpServerId,
-      elicitation.request.kind,
-      scripts.eventsPerShard,
-      keys.wake,
-      request.openMax,
-      shareText(request.quota),
-      idempotencyKey ? idempotencyKey.fingerprint : '',
-      IDEMPOTENCY_RETENTION_MS,
-      providerAsked(elicitation.request) ?? '',
-      request.answeredBy === undefined ? '' : 'lasting',
-      ...recordFields(encodeElicitation(elicitation, { status: 'pending' })),
-    ],
+      kind: elicitation.request.kind,
+      eventsKept: scripts.eventsPerShard,
+      wakeUpChannel: keys.wake,
+      openMax: request.openMax,
+      share: shareText(request.quota),
+      // A key without a fingerprint must not pass for no key.
+      fingerprint: idempotencyKey && scalar(idempotencyKey.fingerprint),
+      idempotencyRetentionMs: IDEMPOTENCY_RETENTION_MS,
+      provider: providerAsked(elicitation.request),
+      isLasting: request.answeredBy !== undefined,
+      recordFields: recordFields(encodeElicitation(elicitation, { status: 'pending' })),
+    },
     { repeatable: true },
   );
   const [result, ...rest] = listOf(reply);

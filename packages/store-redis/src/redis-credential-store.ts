@@ -30,7 +30,11 @@ export class RedisCredentialStore extends RedisPort implements CredentialStore {
   }
 
   async recordUse(p: Parameters<CredentialStore['recordUse']>[0]): Promise<void> {
-    await this.repeatable('recordUse', [this.keys.credential(p.credentialId)], [encodeUse(p.use), USE_NOTED_AGAIN_MS]);
+    await this.repeatable(
+      'recordUse',
+      { used: this.keys.credential(p.credentialId) },
+      { use: encodeUse(p.use), againAfterMs: USE_NOTED_AGAIN_MS },
+    );
   }
 
   /**
@@ -42,13 +46,13 @@ export class RedisCredentialStore extends RedisPort implements CredentialStore {
     if (stored === undefined) return undefined;
     const reply = await this.once(
       'removeCredential',
-      [
-        this.keys.credential(credentialId),
-        this.keys.credentialsOf(shardIn(credentialId), stored.subject),
-        this.keys.saved(shardIn(credentialId)),
-        this.keys.ledger(shardIn(credentialId), stored.owner),
-      ],
-      [credentialId],
+      {
+        credential: this.keys.credential(credentialId),
+        credentialsOf: this.keys.credentialsOf(shardIn(credentialId), stored.subject),
+        saved: this.keys.saved(shardIn(credentialId)),
+        ledger: this.keys.ledger(shardIn(credentialId), stored.owner),
+      },
+      { credentialId },
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : credentialOf(credentialId, found);

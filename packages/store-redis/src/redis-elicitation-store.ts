@@ -53,14 +53,19 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
     const shard = shardIn(elicitationId);
     const reply = await this.repeatable(
       'redeemElicitation',
-      [
-        this.keys.elicitation(elicitationId),
-        this.keys.result(elicitationId),
-        this.keys.open(shard),
-        this.keys.held(shard),
-      ],
+      {
+        elicitation: this.keys.elicitation(elicitationId),
+        result: this.keys.result(elicitationId),
+        open: this.keys.open(shard),
+        held: this.keys.held(shard),
+      },
       // Each call has a unique id, so a retry after a lost reply recognizes the redemption as its own.
-      [elicitationId, redemption, newOperationId(systemEntropy), this.#scripts.retentionMs],
+      {
+        elicitationId,
+        redemption,
+        call: newOperationId(systemEntropy),
+        retentionMs: this.#scripts.retentionMs,
+      },
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
@@ -90,8 +95,8 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
   async due(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
     const reply = await this.once(
       'dueElicitations',
-      [this.keys.due(shard), this.keys.open(shard), this.keys.held(shard)],
-      [limit, this.#scripts.retentionMs],
+      { due: this.keys.due(shard), open: this.keys.open(shard), held: this.keys.held(shard) },
+      { limit, retentionMs: this.#scripts.retentionMs },
     );
     return listOf(reply).map(elicitationIdOf);
   }
@@ -100,8 +105,8 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
     const shard = shardIn(elicitationId);
     await this.repeatable(
       'postponeElicitation',
-      [this.keys.elicitation(elicitationId), this.keys.due(shard), this.keys.held(shard)],
-      [elicitationId, delayMs],
+      { elicitation: this.keys.elicitation(elicitationId), due: this.keys.due(shard), held: this.keys.held(shard) },
+      { elicitationId, delayMs },
     );
   }
 
@@ -111,8 +116,8 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
   }
 
   async #openAt(mcpServerId: string, subject: Subject): Promise<readonly Elicitation[]> {
-    const index = this.keys.openOf(shardOf(subject), mcpServerId, subject);
-    const reply = await this.repeatable('openElicitations', [index]);
+    const openOf = this.keys.openOf(shardOf(subject), mcpServerId, subject);
+    const reply = await this.repeatable('openElicitations', { openOf }, {});
     const [now, ...ids] = listOf(reply);
     const found = await this.all(ids, elicitationIdOf, id => this.read(id));
     // The records filter out elicitations that ended between both reads, or that expired without the index knowing.

@@ -40,8 +40,9 @@ export class RedisEpochs extends RedisPort {
    */
   async inspect(events: ReadonlyMap<Shard, string> = new Map()): Promise<ReadonlyMap<Shard, InspectedShard>> {
     const looks = SHARDS.map(async shard => {
-      const keys = [this.keys.epoch(shard), this.keys.events(shard)];
-      const reply = await this.link.probe('inspectShard', keys, [events.get(shard) ?? '', CARRIED_KEPT]);
+      const keys = { epoch: this.keys.epoch(shard), events: this.keys.events(shard) };
+      const args = { eventId: events.get(shard), carriedKept: CARRIED_KEPT };
+      const reply = await this.link.probe('inspectShard', keys, args);
       return [shard, inspectedIn(reply)] as const;
     });
     const settled = await Promise.allSettled(looks);

@@ -30,8 +30,8 @@ export class RedisEventFeed extends RedisPort implements EventFeed {
     const [result, ...entries] = listOf(
       await this.repeatable(
         'readFeed',
-        [this.keys.feed(mcpServerId), this.keys.feedFacts(mcpServerId)],
-        [after ?? '', limit, this.#maxAgeMs],
+        { feed: this.keys.feed(mcpServerId), feedFacts: this.keys.feedFacts(mcpServerId) },
+        { after, limit, retentionMs: this.#maxAgeMs },
       ),
     );
     if (result === 'gone') return { result };

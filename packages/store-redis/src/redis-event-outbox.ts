@@ -44,9 +44,11 @@ export class RedisEventOutbox extends RedisPort implements EventOutbox {
   }
 
   async moveCursor(shard: Shard, position: string): Promise<void> {
-    await this.link.run('moveCursor', [this.keys.cursor(shard), this.keys.events(shard)], [position, CARRIED_KEPT], {
-      repeatable: true,
-    });
+    await this.repeatable(
+      'moveCursor',
+      { cursor: this.keys.cursor(shard), events: this.keys.events(shard) },
+      { position, carriedKept: CARRIED_KEPT },
+    );
   }
 
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
@@ -76,12 +78,20 @@ export class RedisEventOutbox extends RedisPort implements EventOutbox {
     const { events, maxAgeMs } = this.#retention;
     const reply = await this.repeatable(
       'carryEvents',
-      [this.keys.feed(mcpServerId), this.keys.feedFacts(mcpServerId), this.keys.counts(mcpServerId, day)],
-      [
-        ...[events, maxAgeMs, maxAgeMs * KNOWN_AGES],
-        ...[this.keys.wake, this.keys.feedWakeUp(mcpServerId), this.#countRetentionMs],
-        ...entries.flatMap(entryValues),
-      ],
+      {
+        feed: this.keys.feed(mcpServerId),
+        feedFacts: this.keys.feedFacts(mcpServerId),
+        counts: this.keys.counts(mcpServerId, day),
+      },
+      {
+        eventsKept: events,
+        retentionMs: maxAgeMs,
+        factsRetentionMs: maxAgeMs * KNOWN_AGES,
+        wakeUpChannel: this.keys.wake,
+        wakeUp: this.keys.feedWakeUp(mcpServerId),
+        countRetentionMs: this.#countRetentionMs,
+        events: entries.map(carried),
+      },
     );
     return Number(listOf(reply)[0]);
   }
@@ -91,11 +101,18 @@ export class RedisEventOutbox extends RedisPort implements EventOutbox {
   }
 }
 
-function entryValues({ position, event, occurredAt, provider, tookMs }: OutboxEntry): readonly (string | number)[] {
+function carried({ position, event, occurredAt, provider, tookMs }: OutboxEntry) {
   const { eventId, elicitationId, type, kind } = event;
-  const version = eventId.slice(eventId.lastIndexOf('.') + 1);
-  // The type of an event of a payment takes the place of the status.
-  const status = type.startsWith('elicitation.') ? type.slice(type.indexOf('.') + 1) : type;
-  const counted = [provider ?? '', tookMs ?? ''];
-  return [shardIn(elicitationId), position, elicitationId, version, status, kind, occurredAt, ...counted];
+  return {
+    shard: shardIn(elicitationId),
+    position,
+    elicitationId,
+    version: eventId.slice(eventId.lastIndexOf('.') + 1),
+    // The type of an event of a payment takes the place of the status.
+    status: type.startsWith('elicitation.') ? type.slice(type.indexOf('.') + 1) : type,
+    kind,
+    occurredAt,
+    provider,
+    tookMs,
+  };
 }

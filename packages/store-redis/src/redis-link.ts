@@ -1,10 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import type { CommandObserver } from './commands.ts';
-import { type CommandName, commandKeys, methodOf } from './commands.ts';
+import {
+  type CommandArgs,
+  type CommandKeys,
+  type CommandName,
+  type CommandObserver,
+  commands,
+  methodOf,
+} from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
+import { type Scalar, scalar, valuesOf } from './script.ts';
 
 /** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
 export interface StoreGuard {
@@ -13,8 +20,6 @@ export interface StoreGuard {
   /** If true, every command is refused. */
   isLost: boolean;
 }
-
-export type Scalar = string | number;
 
 export interface RunOptions {
   /** An operation id (or similar) makes the script idempotent, so the link repeats it after a lost reply. */
@@ -33,8 +38,8 @@ const reads: ReadonlySet<string> = new Set([
 const MAX_PENDING = 20_000;
 
 /**
- * The only path from the stores to Redis. It checks that every value is a scalar (ioredis flattens arrays and objects into extra
- * arguments), and converts every failure to a StoreUnavailableError without the arguments of the command.
+ * The only path from the stores to Redis. It checks that every value is a scalar, and converts every failure to a
+ * StoreUnavailableError without the arguments of the command.
  */
 export class RedisLink {
   readonly #redis: Redis | Cluster;
@@ -73,19 +78,14 @@ export class RedisLink {
     this.#guard = options.guard;
   }
 
-  /** First argument of every script that uses time. Empty means the clock of Redis. */
-  clock(): Scalar {
-    return this.#clock?.() ?? '';
-  }
-
-  async run(
-    name: CommandName,
-    keys: readonly string[],
-    values: readonly Scalar[],
+  /** Runs a script with the keys and arguments that `commands` declares. */
+  async run<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
     options: RunOptions = {},
   ): Promise<unknown> {
-    if (keys.length !== commandKeys[name]) throw new TypeError(`${name} declares ${commandKeys[name]} keys.`);
-    const sent = [...keys, ...values].map(scalar);
+    const sent = this.#valuesOf(name, keys, args);
     return this.#patiently(name, options.repeatable === true, () =>
       this.#answer(confirmedCommands[name], sent, redis => this.#send(redis, name, sent)),
     );
@@ -124,9 +124,13 @@ export class RedisLink {
   }
 
   /** Runs a script for a check of Redis itself: it is not held, refused, counted or confirmed. */
-  async probe(name: CommandName, keys: readonly string[], values: readonly Scalar[]): Promise<unknown> {
+  async probe<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
     try {
-      return await this.#send(this.#redis, name, [...keys, ...values].map(scalar));
+      return await this.#send(this.#redis, name, this.#valuesOf(name, keys, args));
     } catch (error) {
       throw storeErrorOf(faultOf(error));
     }
@@ -154,6 +158,11 @@ export class RedisLink {
     return this.#patiently(command, reads.has(command), () =>
       this.#answer(rule, sent, redis => this.#sendCall(redis, command, sent)),
     );
+  }
+
+  /** Without a clock of its own, a script uses that of Redis. */
+  #valuesOf<Name extends CommandName>(name: Name, keys: CommandKeys<Name>, args: CommandArgs<Name>): readonly string[] {
+    return valuesOf(commands[name], keys, args, this.#clock?.() ?? '');
   }
 
   #send(redis: Redis | Cluster, name: CommandName, sent: readonly string[]): Promise<unknown> {
@@ -238,10 +247,4 @@ export class RedisLink {
 function isConnected(redis: Redis | Cluster): boolean {
   if (redis.status !== 'ready') return false;
   return !(redis instanceof Cluster) || redis.nodes('master').every(node => node.status === 'ready');
-}
-
-function scalar(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
-  throw new TypeError('Only strings and whole numbers are sent to Redis.');
 }

@@ -1,11 +1,9 @@
-import type { CommandName } from './commands.ts';
+import type { CommandArgs, CommandKeys, CommandName } from './commands.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
-type Values = Parameters<RedisLink['run']>[2];
-
-/** A port over Redis. Most of its scripts get the clock as their first value. */
+/** A port over Redis. */
 export abstract class RedisPort<K = Keys> {
   protected readonly link: RedisLink;
   protected readonly keys: K;
@@ -16,13 +14,21 @@ export abstract class RedisPort<K = Keys> {
   }
 
   /** Runs a script, and repeats it after a lost reply. */
-  protected repeatable(name: CommandName, keys: readonly string[], values: Values = []): Promise<unknown> {
-    return this.link.run(name, keys, [this.link.clock(), ...values], { repeatable: true });
+  protected repeatable<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
+    return this.link.run(name, keys, args, { repeatable: true });
   }
 
   /** Runs a script whose repeat would not be harmless. @throws StoreUnavailableError after a lost reply */
-  protected once(name: CommandName, keys: readonly string[], values: Values = []): Promise<unknown> {
-    return this.link.run(name, keys, [this.link.clock(), ...values]);
+  protected once<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
+    return this.link.run(name, keys, args);
   }
 
   /** Reads the records of an index. Omits what is no id, and records that are gone. */

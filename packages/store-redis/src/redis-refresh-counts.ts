@@ -20,15 +20,18 @@ export class RedisRefreshCounts extends RedisPort implements RefreshCountStore {
   }
 
   async add(writer: string, { provider, day, operationId, counts }: RefreshBatch): Promise<void> {
-    const values = counts.flatMap(({ at, outcome, code, count }) => {
-      const hour = String(new Date(at).getUTCHours()).padStart(2, '0');
-      return [[hour, outcome, code].filter(part => part !== undefined).join(' '), count];
-    });
-    await this.link.run(
+    await this.repeatable(
       'countRefreshes',
-      [this.keys.refreshes(provider, day)],
-      [writer, operationId, this.#retentionMs, ...values],
-      { repeatable: true },
+      { refreshes: this.keys.refreshes(provider, day) },
+      {
+        writer,
+        operationId,
+        retentionMs: this.#retentionMs,
+        counts: counts.map(({ at, outcome, code, count }) => {
+          const hour = String(new Date(at).getUTCHours()).padStart(2, '0');
+          return { field: [hour, outcome, code].filter(part => part !== undefined).join(' '), count };
+        }),
+      },
     );
   }
 

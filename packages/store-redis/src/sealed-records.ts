@@ -63,8 +63,11 @@ export class RedisSealedRecords extends RedisPort implements SealedRecordStore {
       if (!SEALED.test(value)) throw new TypeError('Not a sealed value.');
     }
     const key = this.keys.sealedRecord(record.kind, record.id);
-    const values = [memberOf(record.kind, record.sealed), memberOf(record.kind, nextSealed)];
-    const reply = await this.link.run('replaceSealed', [key], values, { repeatable: true });
+    const reply = await this.repeatable(
+      'replaceSealed',
+      { sealedRecord: key },
+      { member: memberOf(record.kind, record.sealed), nextMember: memberOf(record.kind, nextSealed) },
+    );
     return listOf(reply)[0] === 'replaced';
   }
 

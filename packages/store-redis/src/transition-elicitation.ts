@@ -31,7 +31,6 @@ export async function transitionElicitation(
   const { link, keys } = scripts;
   const { current, next, putOneTime, putResult, expiresWithinMs } = request;
   assertTransition(request);
-  const left = retentionClassOf(request);
   const { elicitationId } = current;
   const shard = shardIn(elicitationId);
   const none = keys.none(shard);
@@ -40,55 +39,58 @@ export async function transitionElicitation(
   const counted = countedBy(request);
   const reply = await link.run(
     'transitionElicitation',
-    [
-      keys.elicitation(elicitationId),
-      keys.open(shard),
-      keys.due(shard),
-      keys.events(shard),
-      putOneTime ? keys.oneTime(shard, putOneTime.record.digest) : none,
-      answer?.key ?? none,
-      answer?.index ?? none,
-      keys.openOf(shard, current.mcpServerId, current.subject),
-      putResult ? keys.result(elicitationId) : none,
-      keys.held(shard),
-      paid === undefined ? none : keys.payments(elicitationId),
-      keys.ledger(shard, current.mcpServerId),
-      counted === undefined ? none : keys.countedPayments(shard, counted.of),
-      keys.endedOf(shard, current.subject, voucherOf(current)),
-      keys.ended(shard),
-      answer?.list ?? none,
-      paid === undefined ? none : keys.paidBy(shard, current.subject, voucherOf(current)),
-      answer?.ledger ?? none,
-      putOneTime && 'attempt' in current && current.attempt !== undefined ? keys.oneTime(shard, current.attempt) : none,
-    ],
-    [
-      link.clock(),
+    {
+      elicitation: keys.elicitation(elicitationId),
+      open: keys.open(shard),
+      due: keys.due(shard),
+      events: keys.events(shard),
+      oneTime: putOneTime ? keys.oneTime(shard, putOneTime.record.digest) : none,
+      answer: answer?.key ?? none,
+      answersOf: answer?.index ?? none,
+      openOf: keys.openOf(shard, current.mcpServerId, current.subject),
+      result: putResult ? keys.result(elicitationId) : none,
+      held: keys.held(shard),
+      payments: paid === undefined ? none : keys.payments(elicitationId),
+      ledger: keys.ledger(shard, current.mcpServerId),
+      countedPayments: counted === undefined ? none : keys.countedPayments(shard, counted.of),
+      endedOf: keys.endedOf(shard, current.subject, voucherOf(current)),
+      ended: keys.ended(shard),
+      answers: answer?.list ?? none,
+      paidBy: paid === undefined ? none : keys.paidBy(shard, current.subject, voucherOf(current)),
+      answerLedger: answer?.ledger ?? none,
+      formerOneTime:
+        putOneTime && 'attempt' in current && current.attempt !== undefined
+          ? keys.oneTime(shard, current.attempt)
+          : none,
+    },
+    {
       elicitationId,
-      request.operationId,
-      current.version,
-      timingOf(request),
-      next.status,
-      left,
-      scripts.retentionMs,
-      current.mcpServerId,
-      current.request.kind,
-      scripts.eventsPerShard,
-      keys.wake,
-      putOneTime?.ttlMs ?? '',
-      putOneTime ? encodeOneTime(putOneTime.record) : '',
-      putOneTime?.record.sealed ?? '',
-      answer?.id ?? '',
-      answer?.record ?? '',
-      expiresWithinMs ?? '',
-      putResult ? encodeResult(current, putResult.sealed) : '',
-      paid?.processorReference ?? '',
-      scripts.paymentRetentionMs,
-      counted?.minorUnits ?? '',
-      counted?.countWithin ?? '',
-      providerAsked(current.request) ?? '',
-      paid === undefined ? '' : encodePayment(paid),
-      ...recordFields(encodeElicitation(current, next)),
-    ],
+      operationId: request.operationId,
+      version: current.version,
+      timing: timingOf(request),
+      status: next.status,
+      leaves: leavesOf(request),
+      retentionMs: scripts.retentionMs,
+      mcpServerId: current.mcpServerId,
+      kind: current.request.kind,
+      eventsKept: scripts.eventsPerShard,
+      wakeUpChannel: keys.wake,
+      oneTimeTtlMs: putOneTime?.ttlMs,
+      oneTimeRecord: putOneTime && encodeOneTime(putOneTime.record),
+      oneTimeSealed: putOneTime?.record.sealed,
+      answerId: answer?.id,
+      answerRecord: answer?.record,
+      expiresWithinMs,
+      result: putResult && encodeResult(current, putResult.sealed),
+      paymentName: paid?.processorReference,
+      paymentRetentionMs: scripts.paymentRetentionMs,
+      countedUnits: counted?.minorUnits,
+      isReleased: counted?.isReleased === true,
+      dailyLimit: counted?.countWithin,
+      provider: providerAsked(current.request),
+      payment: paid && encodePayment(paid),
+      recordFields: recordFields(encodeElicitation(current, next)),
+    },
     { repeatable: true },
   );
   const [result, ...rest] = listOf(reply);
@@ -144,16 +146,15 @@ function countedBy({ current, next, countWithin }: TransitionElicitation) {
   if (request.kind !== 'payment') return undefined;
   const { currency, minorUnits } = request.terms.amount;
   const of = { mcpServerId, subject, currency };
-  if (countWithin !== undefined) return { of, minorUnits, countWithin };
+  if (countWithin !== undefined) return { of, minorUnits, countWithin, isReleased: false };
   const isPaidOrMayBe = next.status === 'completed' || (next.status === 'active' && next.approval !== undefined);
-  return isCharging(current) && !isPaidOrMayBe ? { of, minorUnits: 'release', countWithin: '' } : undefined;
+  return isCharging(current) && !isPaidOrMayBe
+    ? { of, minorUnits: undefined, countWithin: undefined, isReleased: true }
+    : undefined;
 }
 
 /** How long the record is kept, and whether a repeated request creates a new elicitation. */
-function retentionClassOf({
-  current,
-  next,
-}: TransitionElicitation): 'open' | 'charging' | 'reopened' | 'ended' | 'redeemable' {
+function leavesOf({ current, next }: TransitionElicitation): 'open' | 'charging' | 'reopened' | 'ended' | 'redeemable' {
   switch (next.status) {
     case 'completed':
       return isRedeemable(current.request) ? 'redeemable' : 'ended';
