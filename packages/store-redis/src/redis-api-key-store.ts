@@ -12,7 +12,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const changeSchema = z.object({ by: text, reason: text });

@@ -21,10 +21,9 @@ import {
   vouchedBy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { shareText } from './create-elicitation.ts';
 import type { Keys } from './keys.ts';
-import { decode, elicitationId, encode, subject, text, time } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { decode, elicitationId, encode, shareText, subject, text, time } from './records/record-layout.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 const browserSessionSchema = z.object({

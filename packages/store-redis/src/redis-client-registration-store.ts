@@ -1,7 +1,7 @@
 import type { ClientRegistrationStore } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 const clientRegistrationSchema = z.object({ sealedRegistration: text });

@@ -15,10 +15,9 @@ import {
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
 import { LRUCache } from 'lru-cache';
-import { connectionOf, encodeConnection } from './records/connection-record.ts';
-import { LASTING_FIELDS } from './records/lasting-record.ts';
+import { connectionOf, encodeConnection, LASTING_FIELDS } from './records/lasting-records.ts';
 import { encodeUse } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 /** The transition that completes an elicitation creates its connection, so this port has no verb for that. */

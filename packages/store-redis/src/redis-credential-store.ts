@@ -9,10 +9,9 @@ import {
   shardOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import { credentialOf } from './records/credential-record.ts';
-import { LASTING_FIELDS } from './records/lasting-record.ts';
+import { credentialOf, LASTING_FIELDS } from './records/lasting-records.ts';
 import { encodeUse } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf } from './reply.ts';
 
 /** The transition that completes an elicitation creates its credential, so this port has no verb for that. */

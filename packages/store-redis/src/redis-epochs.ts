@@ -1,6 +1,6 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
-import { CARRIED_KEPT } from './redis-event-outbox.ts';
-import { RedisPort } from './redis-port.ts';
+import { CARRIED_KEPT } from './redis-events.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
 /** The deployment of a shard's data, and when that data began. Stored as `<deployment> <epoch>`. */

@@ -1,6 +1,6 @@
 import { IDEMPOTENCY_RETENTION_MS, type IdempotencyStore } from '@postern/elicitation';
-import { shareText } from './create-elicitation.ts';
-import { RedisPort } from './redis-port.ts';
+import { shareText } from './records/record-layout.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, numberOf } from './reply.ts';
 
 export class RedisIdempotencyStore extends RedisPort implements IdempotencyStore {

@@ -10,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { connectionId, decode, encode, subject, text, time } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const count = z.int().nonnegative();

@@ -1,5 +1,5 @@
 import type { KeyAge, KeyAgeStore } from '@postern/elicitation';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, numberOf, textOf } from './reply.ts';
 
 /** One hash, whose fields are `key <name>` and `used <name>`. */

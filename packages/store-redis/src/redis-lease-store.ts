@@ -1,5 +1,5 @@
 import type { LeaseStore } from '@postern/elicitation';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf } from './reply.ts';
 
 /** One key per lease, with the holder as its value. */

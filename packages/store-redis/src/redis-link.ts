@@ -10,7 +10,9 @@ import {
 } from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
+import type { Keys } from './keys.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
+import { listOf, textOf } from './reply.ts';
 import { type Scalar, scalar, valuesOf } from './script.ts';
 
 /** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
@@ -21,7 +23,7 @@ export interface StoreGuard {
   isLost: boolean;
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** An operation id (or similar) makes the script idempotent, so the link repeats it after a lost reply. */
   readonly repeatable?: boolean;
 }
@@ -247,4 +249,44 @@ export class RedisLink {
 function isConnected(redis: Redis | Cluster): boolean {
   if (redis.status !== 'ready') return false;
   return !(redis instanceof Cluster) || redis.nodes('master').every(node => node.status === 'ready');
+}
+
+/** A port over Redis. */
+export abstract class RedisPort<K = Keys> {
+  protected readonly link: RedisLink;
+  protected readonly keys: K;
+
+  constructor(link: RedisLink, keys: K) {
+    this.link = link;
+    this.keys = keys;
+  }
+
+  /** Runs a script, and repeats it after a lost reply. */
+  protected repeatable<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
+    return this.link.run(name, keys, args, { repeatable: true });
+  }
+
+  /** Runs a script whose repeat would not be harmless. @throws StoreUnavailableError after a lost reply */
+  protected once<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
+    return this.link.run(name, keys, args);
+  }
+
+  /** Reads the records of an index. Omits what is no id, and records that are gone. */
+  protected async all<Id, Row>(
+    index: unknown,
+    parse: (text: string) => Id | undefined,
+    read: (id: Id) => Promise<Row | undefined>,
+  ): Promise<Row[]> {
+    const ids = listOf(index).map(id => parse(textOf(id)));
+    const found = await Promise.all(ids.map(id => (id === undefined ? undefined : read(id))));
+    return found.filter(row => row !== undefined);
+  }
 }

@@ -1,5 +1,5 @@
 import { type Mute, type MuteStore, oldestFirst, type Subject, shardOf } from '@postern/elicitation';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, listOf, numberOf } from './reply.ts';
 
 export class RedisMuteStore extends RedisPort implements MuteStore {

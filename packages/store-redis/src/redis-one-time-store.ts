@@ -8,7 +8,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
 const oneTimeSchema = z.object({

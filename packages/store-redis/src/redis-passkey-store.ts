@@ -19,9 +19,8 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { shareText } from './create-elicitation.ts';
-import { decode, encode, subject, text, time, unreadable } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { decode, encode, shareText, subject, text, time, unreadable } from './records/record-layout.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const passkeySchema = z.object({

@@ -19,8 +19,7 @@ import {
 import type { CommittedEvents } from './committed-events.ts';
 import type { Keys } from './keys.ts';
 import { decodePayment, encodePayment } from './records/payment-record.ts';
-import type { RedisLink } from './redis-link.ts';
-import { RedisPort } from './redis-port.ts';
+import { type RedisLink, RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 export interface PaymentStoreOptions {

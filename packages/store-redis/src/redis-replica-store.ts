@@ -1,7 +1,7 @@
 import { type ListedReplica, oldestFirst, type ReplicaRecord, type ReplicaStore } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, textOf, unknownResult } from './reply.ts';
 
 const recordSchema = z.object({

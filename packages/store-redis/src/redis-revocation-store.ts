@@ -10,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 
 /** A revocation contains the whole record of its connection; only these members are read. */

@@ -1,6 +1,6 @@
 import { SHARDS, type StorageUse, type StorageUseReader } from '@postern/elicitation';
 import { commands } from './commands.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, numberOf } from './reply.ts';
 
 const SHARDS_AT_ONCE = 16;

@@ -1,4 +1,4 @@
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 export type DisabledReason = 'gone' | 'failing';

@@ -15,8 +15,7 @@ import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
-import type { RedisLink } from './redis-link.ts';
-import { RedisPort } from './redis-port.ts';
+import { type RedisLink, RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 const boundSchema = z.object({ owner: text, subject, elicitationId });

@@ -88,7 +88,7 @@ export const dataLossFaults: readonly Fault[] = [
   {
     name: 'a committed step is not remembered',
     breaks: 'docs/redis.md: rolled back',
-    file: 'packages/store-redis/src/transition-elicitation.ts',
+    file: 'packages/store-redis/src/redis-elicitation-store.ts',
     original: "    case 'applied': {\n      scripts.committed.note(shard, textOf(rest[2]));\n",
     replacement: "    case 'applied': {\n",
     foundBy: watch,
