@@ -50,7 +50,10 @@ interface OurResult extends CycleResult {
   readonly gatewayBytes: number;
 }
 
-/** Cycles: tools/call → −32042 → POST of the page's form → completion notice on the session's stream. */
+/**
+ * Cycles: tools/call → −32042 or a pushed request → POST of the page's form → completion notice on the session's stream, and the result
+ * of the call if it waits.
+ */
 async function cycle(
   participants: readonly Participant[],
   children: readonly Child[],

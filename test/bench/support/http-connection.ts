@@ -20,6 +20,7 @@ export class HttpConnection implements Disposable {
   #received = '';
   #usedAt = performance.now();
   #waiting: PromiseWithResolvers<HttpAnswer> | undefined;
+  #onPart: ((received: string) => void) | undefined;
 
   private constructor(port: number, socket: Socket) {
     this.#port = port;
@@ -30,7 +31,8 @@ export class HttpConnection implements Disposable {
     return new HttpConnection(port, await connected(port));
   }
 
-  async request(text: string): Promise<HttpAnswer> {
+  /** @param onPart receives what has arrived of the response, each time that more of it arrives */
+  async request(text: string, onPart?: (received: string) => void): Promise<HttpAnswer> {
     if (this.#waiting !== undefined) throw new TypeError('one request at a time');
     // While the other side was measured, this connection was idle: the peer has closed it, or does so while the request arrives.
     if (this.#socket.readyState !== 'open' || performance.now() - this.#usedAt > IDLE_MS) {
@@ -39,6 +41,7 @@ export class HttpConnection implements Disposable {
     }
     this.#usedAt = performance.now();
     this.#waiting = Promise.withResolvers();
+    this.#onPart = onPart;
     this.#socket.write(text, 'latin1');
     return this.#waiting.promise;
   }
@@ -71,6 +74,7 @@ export class HttpConnection implements Disposable {
     socket.setNoDelay(true);
     socket.on('data', chunk => {
       this.#received += chunk.toString('latin1');
+      this.#onPart?.(this.#received);
       this.#settle();
     });
     socket.on('error', error => this.#waiting?.reject(error));
