@@ -7,6 +7,7 @@ import {
   flag,
   type KeysOf,
   list,
+  methodOf,
   number,
   numberOfKeys,
   oneOf,
@@ -556,9 +557,6 @@ export type CommandName = keyof typeof commands;
 export const commandNames = Object.keys(commands) as CommandName[];
 export type CommandKeys<Name extends CommandName> = KeysOf<(typeof commands)[Name]>;
 export type CommandArgs<Name extends CommandName> = ArgsOf<(typeof commands)[Name]>;
-
-/** The ioredis method name of a script; never the name of a Redis command. */
-export const methodOf = (name: CommandName) => `postern:${name}`;
 
 /** @internal */
 export function fileOf(name: CommandName): string {

@@ -1,19 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import {
-  type CommandArgs,
-  type CommandKeys,
-  type CommandName,
-  type CommandObserver,
-  commands,
-  methodOf,
-} from './commands.ts';
+import { type CommandArgs, type CommandKeys, type CommandName, type CommandObserver, commands } from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import type { Keys } from './keys.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
 import { listOf, textOf } from './reply.ts';
-import { type Scalar, scalar, valuesOf } from './script.ts';
+import { methodOf, type Scalar, scalar, valuesOf } from './script.ts';
 
 /** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
 export interface StoreGuard {

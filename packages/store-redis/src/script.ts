@@ -67,31 +67,36 @@ type Passed<S extends Script> = {
 /** What is sent: the keys, then the arguments. @param now for a script with a clock @throws TypeError */
 export function valuesOf(script: Script, keys: object, args: object, now: Scalar): readonly string[] {
   const declared = numberOfKeys(script);
-  const sentKeys = isList(script.keys)
-    ? listed(Reflect.get(keys, script.keys.list))
-    : script.keys.map(name => Reflect.get(keys, name));
-  if (sentKeys.length !== declared) throw new TypeError(`The script declares ${declared} keys.`);
-  const sentArgs = Object.entries(script.args).flatMap(([name, arg]) =>
-    arg.kind === 'clock' ? scalar(now) : sent(arg, Reflect.get(args, name)),
-  );
-  return [...sentKeys.map(scalar), ...sentArgs];
+  const sent = isList(script.keys)
+    ? listed(Reflect.get(keys, script.keys.list)).map(scalar)
+    : script.keys.map(name => scalar(Reflect.get(keys, name)));
+  if (sent.length !== declared) throw new TypeError(`The script declares ${declared} keys.`);
+  for (const name of Object.keys(script.args)) {
+    const arg = script.args[name];
+    if (arg?.kind === 'clock') sent.push(scalar(now));
+    else if (arg !== undefined) push(sent, arg, Reflect.get(args, name));
+  }
+  return sent;
 }
 
-function sent(arg: Exclude<Arg, { readonly kind: 'clock' }>, value: unknown): string | readonly string[] {
+function push(sent: string[], arg: Exclude<Arg, { readonly kind: 'clock' }>, value: unknown): void {
   switch (arg.kind) {
     case 'value':
-      return scalar(value);
+      sent.push(scalar(value));
+      return;
     case 'flag':
       if (typeof value !== 'boolean') throw new TypeError('The script declares a flag.');
-      return value ? '1' : '0';
+      sent.push(value ? '1' : '0');
+      return;
     case 'optional':
-      return value === undefined ? '' : scalar(value);
+      sent.push(value === undefined ? '' : scalar(value));
+      return;
     case 'list':
-      return listed(value).map(scalar);
+      for (const each of listed(value)) sent.push(scalar(each));
+      return;
     case 'rows':
-      return listed(value).flatMap(row =>
-        Object.entries(arg.columns).flatMap(([name, column]) => sent(column, Reflect.get(Object(row), name))),
-      );
+      for (const row of listed(value))
+        for (const [name, column] of Object.entries(arg.columns)) push(sent, column, Reflect.get(Object(row), name));
   }
 }
 
@@ -106,6 +111,9 @@ function listed(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw new TypeError('The script declares a list.');
 }
+
+/** The ioredis method name of a script; never the name of a Redis command. */
+export const methodOf = (name: string) => `postern:${name}`;
 
 export function numberOfKeys({ keys }: Script): number {
   return isList(keys) ? keys.count : keys.length;
@@ -146,7 +154,7 @@ function filled(name: string, arg: Arg, position: number): readonly string[] {
   }
 }
 
-/** `elicitationId` is `elicitation_id` in Lua. */
+/** `elicitationId` is `elicitation_id` in Lua. @internal */
 export function luaNameOf(name: string): string {
   return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
 }
