@@ -122,8 +122,8 @@ export const paymentsFaults: readonly Fault[] = [
     name: 'the payment that counts is not remembered',
     breaks: 'S68',
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
-    original: "KEYS[11], ARGV[20], 'counted', ",
-    replacement: 'KEYS[11], ',
+    original: "keys.payments, args.payment_name, 'counted', ",
+    replacement: 'keys.payments, ',
     foundBy: ['packages/store-redis/src/stored-records.integration.test.ts'],
   },
   {

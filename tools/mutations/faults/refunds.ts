@@ -165,7 +165,7 @@ export const refundFaults: readonly Fault[] = [
     name: 'a settled payment cancels the check of a pending refund of another one',
     breaks: 'S162',
     file: 'packages/store-redis/src/commands/put-payment.lua',
-    original: "elseif not awaits_refund(redis.call('HGETALL', KEYS[1])) then",
+    original: "elseif not awaits_refund(redis.call('HGETALL', keys.payments)) then",
     replacement: 'else',
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
     only: 'S162',
