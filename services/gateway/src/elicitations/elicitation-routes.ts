@@ -9,11 +9,11 @@ import {
   parseElicitationId,
 } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
-import type { PaymentFlow } from '../approvals/payment-flow.ts';
 import type { ExternalVerification } from '../identity/external-verification.ts';
 import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { PaymentFlow } from '../payments/payment-flow.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { idempotencyKeyOf, noBodySchema, parse } from '../platform/http/parse.ts';
 import { limitDetail, ProblemError } from '../platform/http/problems.ts';

@@ -33,7 +33,7 @@ async function createBench(stage: ElicitationStage = createElicitationStage()) {
     async paid() {
       const asked = await stage.pay({ processor: 'none' });
       const browserSession = await stage.browserSession();
-      await stage.approvalFlow(asked, { visitor, browserSession, shown: asked.request.digest });
+      await stage.approvals.approve(asked, { visitor, browserSession, shown: asked.request.digest });
       return asked.elicitationId;
     },
   };
