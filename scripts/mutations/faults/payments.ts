@@ -31,7 +31,7 @@ export const paymentsFaults: readonly Fault[] = [
     file: 'services/gateway/src/mcp-servers/registered-mcp-server.ts',
     original: 'return payee !== undefined && payee.account === request.payeeAccount;',
     replacement: 'return payee?.account === request.payeeAccount;',
-    foundBy: ['services/gateway/src/elicitations/elicitation-request.test.ts'],
+    foundBy: ['services/gateway/src/elicitations/issue-flow.test.ts'],
     only: 'S141',
   },
   {
@@ -146,10 +146,10 @@ export const paymentsFaults: readonly Fault[] = [
   {
     name: 'a payment that the processor cannot take is issued',
     breaks: 'S70',
-    file: 'services/gateway/src/elicitations/elicitation-request.ts',
+    file: 'services/gateway/src/elicitations/issue-flow.ts',
     original: "if (possibility?.result !== 'impossible') return;",
     replacement: "if (possibility?.result !== 'impossible' || possibility.message !== '') return;",
-    foundBy: ['services/gateway/src/elicitations/elicitation-request.test.ts'],
+    foundBy: ['services/gateway/src/elicitations/issue-flow.test.ts'],
   },
   {
     name: 'an amount below the minimum of Stripe is issued',

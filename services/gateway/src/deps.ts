@@ -1,8 +1,8 @@
 import { createOutboundFetch } from '@postern/authorization';
 import { createElicitationService, type ElicitationService } from '@postern/elicitation';
 import { type Authorization, createAuthorization } from './authorization/create-authorization.ts';
-import { createIssueFlow, type IssueFlow } from './elicitations/issue-flow.ts';
-import { createRedemptionFlow, type RedemptionFlow } from './elicitations/redemption-flow.ts';
+import { IssueFlow } from './elicitations/issue-flow.ts';
+import { RedemptionFlow } from './elicitations/redemption-flow.ts';
 import { createEntries, type Entries } from './entries/create-entries.ts';
 import type { Foundation } from './foundation.ts';
 import { createIdentity, type Identity } from './identity/create-identity.ts';
@@ -100,8 +100,8 @@ export async function createDeps(
     ...identity,
     ...payments,
     ...entries,
-    issueFlow: createIssueFlow({ ...shared, ...authorization, ...identity, ...payments, registeredNames }),
-    redemptionFlow: createRedemptionFlow({ ...shared, ...payments }),
+    issueFlow: new IssueFlow({ ...shared, ...authorization, ...identity, ...payments, registeredNames }),
+    redemptionFlow: new RedemptionFlow({ ...shared, ...payments }),
     registeredNames,
     gatewayProof: createGatewayProof(sharedSecret),
     callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now, apiKeys: foundation.apiKeys }),

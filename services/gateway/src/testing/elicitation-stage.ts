@@ -9,7 +9,7 @@ import {
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
-import { elicitationRequestOf } from '../elicitations/elicitation-request.ts';
+import { elicitationRequestOf } from '../elicitations/issue-flow.ts';
 import { createSignInPolicy } from '../identity/sign-in-policy.ts';
 import { Approvals, DailyLimits, PasskeyPolicy } from '../payments/approvals.ts';
 import { PaymentFlow } from '../payments/payment-flow.ts';
