@@ -11,21 +11,21 @@ import type { FastifyPluginAsync } from 'fastify';
 import { callerOf } from '../mcp-servers/caller-auth.ts';
 import { idempotencyKeyOf, parse } from '../platform/http/parse.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import type { PaymentStanding, RefundFlow } from './refund-flow.ts';
+import type { PaymentStanding, Refunds } from './refunds.ts';
 
 interface ById {
   Params: { elicitationId: string };
 }
 
 export interface PaymentRoutesDeps {
-  readonly refundFlow: Pick<RefundFlow, 'read' | 'refund'>;
+  readonly refunds: Refunds;
 }
 
 /** Payments that processors have taken, for the MCP server that requested them. */
 export const paymentRoutes: FastifyPluginAsync<{ deps: PaymentRoutesDeps }> = async (app, { deps }) => {
   app.get<ById>('/payments/:elicitationId', async (request): Promise<PaymentBody> => {
     const elicitationId = elicitationIdOf(request.params.elicitationId);
-    return presentPayment(elicitationId, await deps.refundFlow.read(callerOf(request), elicitationId));
+    return presentPayment(elicitationId, await deps.refunds.read(callerOf(request), elicitationId));
   });
 
   app.post<ById>('/payments/:elicitationId/refunds', async (request, reply) => {
@@ -36,7 +36,7 @@ export const paymentRoutes: FastifyPluginAsync<{ deps: PaymentRoutesDeps }> = as
       });
     const ask = parse(refundRequestSchema, request.body, 'body');
     const elicitationId = elicitationIdOf(request.params.elicitationId);
-    const refund = await deps.refundFlow.refund(callerOf(request), elicitationId, { key, ...ask });
+    const refund = await deps.refunds.refund(callerOf(request), elicitationId, { key, ...ask });
     return reply.code(201).send(presentRefund(refund));
   });
 };
