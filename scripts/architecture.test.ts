@@ -141,13 +141,13 @@ const gatewayRooms: Readonly<Record<string, readonly string[]>> = {
   authorization: ['platform', 'mcp-servers', 'sealing', 'pages'],
   identity: ['platform', 'mcp-servers', 'sealing', 'pages', 'authorization'],
   entries: ['platform', 'mcp-servers', 'sealing', 'pages'],
-  approvals: ['platform', 'mcp-servers', 'pages', 'identity'],
+  payments: ['platform', 'mcp-servers', 'pages', 'identity'],
   elicitations: [
     ...['platform', 'mcp-servers', 'sealing', 'pages'],
-    ...['authorization', 'identity', 'entries', 'approvals'],
+    ...['authorization', 'identity', 'entries', 'payments'],
   ],
-  account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'approvals'],
-  admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'approvals', 'account'],
+  account: ['platform', 'mcp-servers', 'pages', 'authorization', 'identity', 'entries', 'payments'],
+  admin: ['platform', 'mcp-servers', 'events', 'identity', 'authorization', 'entries', 'payments', 'account'],
   cli: ['platform', 'mcp-servers', 'sealing', 'events', 'identity', 'pages', 'admin', 'admin-api'],
   local: ['platform', 'mcp-servers', 'cli'],
   console: ['platform', 'mcp-servers', 'pages', 'identity', 'admin'],
@@ -158,7 +158,8 @@ const roomOf = (path: string) =>
   path.startsWith(GATEWAY) ? path.slice(GATEWAY.length).split('/').slice(0, -1)[0] : undefined;
 
 /** Dependencies that no source imports: types of other dependencies, and programs. */
-const usedWithoutImport = /^@types\/|^@modelcontextprotocol\/conformance$/;
+const usedWithoutImport =
+  /^@types\/|^(?:@modelcontextprotocol\/conformance|@arethetypeswrong\/cli|publint|typescript)$/;
 /** Peers of the published gateway that another package of its bundle imports, by folder and name. */
 const importedInBundle = new Set(['services/gateway stripe']);
 
@@ -188,8 +189,9 @@ describe('import directions', () => {
 
   test('our packages import only packages below them', () => {
     const found = complaints((file, owner, specifier) => {
-      const target = packageOf(specifier);
-      if (!target?.startsWith('@postern/') || target === owner.name) return undefined;
+      const target = packageOf(specifier) ?? '';
+      // A specifier that is put together at run time has no name.
+      if (!/^@postern\/./.test(target) || target === owner.name) return undefined;
       const { mayImport = [], instead = '' } = layers[owner.folder] ?? {};
       if (mayImport.includes(target) || (file.isTest && forTests.includes(target))) return undefined;
       return `may not import ${target}: ${instead}`;
@@ -233,7 +235,10 @@ describe('import directions', () => {
       if (/^@postern\/[^/]+\/src(?:\/|$)/.test(specifier)) return `deep import ${specifier}`;
       if (!specifier.startsWith('.')) return undefined;
       const target = resolveRelative(file.path, specifier);
-      const mayLeave = owner.folder.startsWith('tools/') && file.isTest && /^(?:test|scripts)\//.test(target);
+      // Tests of the whole look inside; tools use the helpers of both.
+      const mayLeave =
+        owner.folder === 'test' ||
+        (owner.folder.startsWith('tools/') && file.isTest && /^(?:test|scripts)\//.test(target));
       return mayLeave || target.startsWith(`${owner.folder}/`) ? undefined : `${specifier} leaves ${owner.folder}`;
     });
     expect(found).toEqual([]);
@@ -283,7 +288,8 @@ describe('package.json', () => {
   test('declares what is imported', () => {
     const found = complaints((file, owner, specifier) => {
       const target = packageOf(specifier);
-      if (target === undefined || target === owner.name || owner.dependencies.includes(target)) return undefined;
+      if (target === undefined || target === '@postern/' || target === owner.name) return undefined;
+      if (owner.dependencies.includes(target)) return undefined;
       if (file.isTest && [...owner.devDependencies, ...rootDevDependencies].includes(target)) return undefined;
       return `${target} is not declared in ${owner.folder}/package.json`;
     });

@@ -50,7 +50,7 @@ export function workspacePackages(): readonly WorkspacePackage[] {
   return (
     paths
       // As pnpm-workspace.yaml lists them. Other manifests install programs for a test.
-      .filter(path => /^(?:packages|services|tools)\/[^/]+\/package\.json$|^test\/[^/]+\/package\.json$/.test(path))
+      .filter(path => /^(?:packages|services|tools)\/[^/]+\/package\.json$|^test\/package\.json$/.test(path))
       .map(path => {
         const folder = dirname(path);
         const manifest = readManifest(folder);

@@ -13,6 +13,7 @@ import { listen } from '../support/event-listener.ts';
 import { startGatedEndpoint } from '../support/gated-endpoint.ts';
 import { modernCall, urlRequestOf } from '../support/modern-call.ts';
 import { connectAccount, declineOnPage, elicitationIdOf } from '../support/person-at-gateway.ts';
+import { isShortRun } from '../support/run-size.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { askFor, createApi, hashOf, keyOf, startWorld, type World } from '../support/world.ts';
 
@@ -436,7 +437,7 @@ describe('many reloads', () => {
     const onWarning = ({ message }: Error) => warnings.push(message);
     process.on('warning', onWarning);
     const generations: WeakRef<object>[] = [];
-    for (let round = 0; round < 50; round += 1) {
+    for (let round = 0; round < (isShortRun ? 20 : 50); round += 1) {
       generations.push(new WeakRef(gateway().app));
       await step(round);
     }

@@ -1,6 +1,6 @@
 import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/elicitation';
 import type { GatewayDeps } from './deps.ts';
-import { createExpiry } from './elicitations/expiry.ts';
+import { Expiry } from './payments/expiry.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 
 /** Interval between sweeps for expired elicitations. A waiting read learns of an expiry at most this late. */
@@ -20,7 +20,7 @@ type SweeperDeps = Pick<
   | 'service'
   | 'revocationFlow'
   | 'paymentFlow'
-  | 'refundFlow'
+  | 'refunds'
 >;
 
 /**
@@ -28,15 +28,15 @@ type SweeperDeps = Pick<
  * @param pauseMs replaces all intervals, for tests
  */
 export function startSweepers(deps: SweeperDeps, pauseMs?: number): readonly Pick<Sweeper, 'stop'>[] {
-  const { stores, logger, noteUnknownLayout, metrics, service, paymentFlow, refundFlow, revocationFlow, now } = deps;
+  const { stores, logger, noteUnknownLayout, metrics, service, paymentFlow, refunds, revocationFlow, now } = deps;
   const onError = (error: unknown) => {
     if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweep failed; retrying');
   };
-  const expiry = createExpiry({
+  const expiry = new Expiry({
     service,
     stores,
     paymentFlow,
-    refundFlow,
+    refunds,
     now,
     onError,
   });
