@@ -29,8 +29,8 @@ export const consoleFaults: readonly Fault[] = [
     name: 'a page of an act about a person puts the subject into a link',
     breaks: 'S156',
     file: 'services/gateway/src/console/acts.ts',
-    original: 'again: isAboutPerson ? view.at :',
-    replacement: 'again: isAboutPerson ? `${view.at}?${new URLSearchParams(given)}` :',
+    original: 'again: isAboutPerson ? of.at :',
+    replacement: 'again: isAboutPerson ? `${of.at}?${new URLSearchParams(given)}` :',
     foundBy: ['test/console/acts.test.ts'],
   },
   {
@@ -170,18 +170,18 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an endpoint whose deliveries all retry is green',
     breaks: 'S209',
-    file: 'services/gateway/src/console/pages/overview-page.ts',
+    file: 'services/gateway/src/console/sections/webhooks.ts',
     original: "return delayed > 0 || failingSince !== undefined ? 'retrying' : word;",
     replacement: 'return word;',
-    foundBy: ['services/gateway/src/console/pages/overview-page.test.ts'],
+    foundBy: ['services/gateway/src/console/sections/overview.test.ts'],
   },
   {
     name: 'Redis that refuses writes is green',
     breaks: 'S209',
-    file: 'services/gateway/src/console/pages/overview-page.ts',
+    file: 'services/gateway/src/console/sections/overview.ts',
     original: "(refusals.length === 0 ? 'connected' : 'refusing')",
     replacement: "'connected'",
-    foundBy: ['services/gateway/src/console/pages/overview-page.test.ts'],
+    foundBy: ['services/gateway/src/console/sections/overview.test.ts'],
   },
   {
     name: 'a redelivery that failed again counts as delivered',
@@ -203,7 +203,7 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an API key that is pasted into a filter gets into a URL',
     breaks: 'S210',
-    file: 'services/gateway/src/console/console-routes.ts',
+    file: 'services/gateway/src/console/sections/audit.ts',
     original: 'const apiKeyId = isId || apiKey === undefined ? apiKey : await admin.apiKeyIdOf(apiKey);',
     replacement: 'const apiKeyId = apiKey;',
     foundBy: ['test/console/pages.test.ts'],
