@@ -182,7 +182,7 @@ export const completionFaults: readonly Fault[] = [
     breaks: 'S219',
     file: 'services/gateway/src/elicitations/redemption-flow.ts',
     original:
-      "        await p.stores.elicitations.redeem({ elicitationId, redemption: digestOf('payment_refunded') });\n",
+      "      await stores.elicitations.redeem({ elicitationId, redemption: digestOf('payment_refunded') });\n",
     replacement: '',
     foundBy: ['test/e2e/refunds.test.ts'],
   },
