@@ -916,8 +916,8 @@ export const grantsFaults: readonly Fault[] = [
     name: 'a rejected token is returned again',
     breaks: 'S22',
     file: 'services/gateway/src/authorization/access-token-flow.ts',
-    original: "!isRejectedOne(connection) && tokenFreshness(connection, p.now()) === 'fresh'",
-    replacement: "tokenFreshness(connection, p.now()) === 'fresh'",
+    original: "!isRejectedOne(connection) && tokenFreshness(connection, now()) === 'fresh'",
+    replacement: "tokenFreshness(connection, now()) === 'fresh'",
     foundBy: ['services/gateway/src/authorization/access-token-flow.test.ts'],
   },
   {

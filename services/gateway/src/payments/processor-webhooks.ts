@@ -33,6 +33,7 @@ interface ProcessorWebhooksDeps {
 /**
  * Handles webhooks of payment processors. A webhook is only a hint to ask the processor for the status of a charge, so a repeated,
  * delayed or reordered webhook has no further effect: the first one completes the elicitation, the next ones find it completed.
+ * @internal exported for tests
  */
 export class ProcessorWebhooks {
   readonly #deps: ProcessorWebhooksDeps;
