@@ -1,4 +1,4 @@
-import { issueElicitationSchema, redeemRequestSchema, verifyElicitationSchema, waitQuerySchema } from '@postern/api';
+import { waitQuerySchema } from '@postern/api';
 import {
   DomainError,
   type Elicitation,
@@ -8,30 +8,27 @@ import {
   NotFoundError,
   parseElicitationId,
 } from '@postern/elicitation';
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyContextConfig } from 'fastify';
 import type { PaymentFlow } from '../approvals/payment-flow.ts';
 import type { ExternalVerification } from '../identity/external-verification.ts';
-import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
-import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
+import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { idempotencyKeyOf, noBodySchema, parse } from '../platform/http/parse.ts';
 import { limitDetail, ProblemError } from '../platform/http/problems.ts';
 import type { Overload } from '../platform/overload/admission.ts';
 import type { IssueFlow } from './issue-flow.ts';
 import { createPresenter } from './presenter.ts';
 import type { RedemptionFlow } from './redemption-flow.ts';
 
-const isWait = (query: unknown): boolean => (waitQuerySchema.safeParse(query).data?.wait ?? 0) > 0;
+/** Of the route that reads an elicitation. */
+export const waitingRead: FastifyContextConfig = {
+  endsByItself: true,
+  isWait: query => (waitQuerySchema.safeParse(query).data?.wait ?? 0) > 0,
+};
 
-interface ById {
-  Params: { elicitationId: string };
-}
-
-export interface ElicitationRoutesDeps {
+export interface ElicitationHandlersDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl' | 'providers'>;
   readonly overload: Overload;
-  readonly waitingRequests: Pick<WaitingRequests, 'signalOf'>;
   readonly service: Pick<ElicitationService, 'read' | 'wait' | 'cancel'>;
   readonly issueFlow: IssueFlow;
   readonly redemptionFlow: RedemptionFlow;
@@ -39,7 +36,11 @@ export interface ElicitationRoutesDeps {
   readonly paymentFlow: Pick<PaymentFlow, 'cancel'>;
 }
 
-export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps }> = async (app, { deps }) => {
+export function elicitationHandlers(
+  deps: ElicitationHandlersDeps,
+): ApiHandlers<
+  'issueElicitation' | 'readElicitation' | 'cancelElicitation' | 'redeemElicitation' | 'verifyElicitation'
+> {
   const present = createPresenter(deps.config);
 
   /** Reserves a place for a waiting read. @throws ProblemError `overloaded`, `rate_limited` */
@@ -69,48 +70,31 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
     }
   }
 
-  app.post('/elicitations', async (request, reply) => {
-    const { status, body } = await deps.issueFlow.issue(
-      callerOf(request),
-      parse(issueElicitationSchema, request.body, 'body'),
-      idempotencyKeyOf(request),
-    );
-    return reply.code(status).send(body);
-  });
+  return {
+    issueElicitation: ({ caller, body, idempotencyKey }) => deps.issueFlow.issue(caller, body, idempotencyKey),
 
-  app.get<ById>('/elicitations/:elicitationId', { config: { endsByItself: true, isWait } }, async (request, reply) => {
-    const caller = callerOf(request);
-    const elicitationId = elicitationIdOf(request.params.elicitationId);
-    const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
-    if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
-    using _place = takeWaitingPlace(caller);
-    const signal = deps.waitingRequests.signalOf(reply, authenticatedCallerOf(request));
-    return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
-  });
+    async readElicitation({ caller, parameters, query: { wait = 0 }, signal }) {
+      const elicitationId = elicitationIdOf(parameters.elicitationId);
+      if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
+      using _place = takeWaitingPlace(caller);
+      return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal()));
+    },
 
-  app.post<ById>('/elicitations/:elicitationId/cancel', async request => {
-    parse(noBodySchema, request.body, 'body');
-    const caller = callerOf(request);
-    const elicitationId = elicitationIdOf(request.params.elicitationId);
-    return present.elicitation(await cancel(caller, elicitationId));
-  });
+    async cancelElicitation({ caller, parameters }) {
+      return present.elicitation(await cancel(caller, elicitationIdOf(parameters.elicitationId)));
+    },
 
-  app.post<ById>('/elicitations/:elicitationId/redeem', async request => {
-    const body = request.body == null ? {} : parse(redeemRequestSchema, request.body, 'body');
-    const elicitationId = elicitationIdOf(request.params.elicitationId);
-    return deps.redemptionFlow.redeem(callerOf(request), elicitationId, body, idempotencyKeyOf(request));
-  });
+    async redeemElicitation({ caller, parameters, body, idempotencyKey }) {
+      return deps.redemptionFlow.redeem(caller, elicitationIdOf(parameters.elicitationId), body, idempotencyKey);
+    },
 
-  app.post<ById>('/elicitations/:elicitationId/verify', async request => {
-    const body = parse(verifyElicitationSchema, request.body, 'body');
-    const { elicitation, continueUrl } = await deps.externalVerification.verify(
-      callerOf(request),
-      elicitationIdOf(request.params.elicitationId),
-      body,
-    );
-    return { ...present.elicitation(elicitation), continueUrl };
-  });
-};
+    async verifyElicitation({ caller, parameters, body }) {
+      const elicitationId = elicitationIdOf(parameters.elicitationId);
+      const { elicitation, continueUrl } = await deps.externalVerification.verify(caller, elicitationId, body);
+      return { ...present.elicitation(elicitation), continueUrl };
+    },
+  };
+}
 
 function elicitationIdOf(value: string): ElicitationId {
   const elicitationId = parseElicitationId(value);
