@@ -139,7 +139,7 @@ function webhookOperation(schemaOf: SchemaOf): Json {
 
 /** Builds the OpenAPI 3.1 document of the contract from the schemas with which the gateway validates. */
 export function openApiDocument(publicUrl: string): Json {
-  const { components, schemaOf } = createOpenApiSchemas();
+  const { components, schemaOf } = createOpenApiSchemas({ hasTimePatterns: true, shown: JSON.stringify });
   schemaOf(problemSchema, 'output');
   const paths = openApiPaths(dialectOf(schemaOf), operations);
   paths['/.well-known/jwks.json'] = { get: keySetOperation(schemaOf) };

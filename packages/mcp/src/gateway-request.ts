@@ -30,7 +30,7 @@ export interface GatewayCall<T> {
   readonly path: string;
   readonly schema: z.ZodType<T>;
   readonly body?: unknown;
-  readonly headers?: Record<string, string>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly extraMs?: number;
   /** Problem codes that are not retried, because the caller handles them. */
   readonly final?: readonly GatewayError['code'][];

@@ -39,8 +39,8 @@ export type OperationHandlers<Operations extends Readonly<Record<string, Operati
   readonly [Id in keyof Operations]: OperationHandler<Operations[Id], Context>;
 };
 
-/** A handler of some operation. As a method, so that each handler is one: the mount gives it the input that its row describes. */
-type AnyHandler<Context> = {
+/** A handler of some operation. As a method, so that each handler is one: its caller gives it the input that its row describes. */
+export type AnyHandler<Context> = {
   handle(
     call: Context & {
       readonly parameters: unknown;
