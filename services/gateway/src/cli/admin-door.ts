@@ -1,6 +1,5 @@
 import { type OperationInput, type OperationOutput, problemSchema, requestOf } from '@postern/api';
 import { type AdminOperation, type AdminOperationId, adminOperations } from '@postern/api/admin';
-import { NotFoundError } from '@postern/elicitation';
 import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import { type AdminContext, adminHandlers } from '../admin-api/admin-handlers.ts';
@@ -94,13 +93,8 @@ async function localDoor(configPath: string, io: CliIo, actor: Actor): Promise<A
       body: inputOf(operation.body, body),
       idempotencyKey: undefined,
     };
-    try {
-      const answer = await handlers[id]({ admin: local.admin, actor, ...input });
-      if (answer === undefined || isOutputOf<Operations[Id]>(operation, answer)) return answer;
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
+    const answer = await handlers[id]({ admin: local.admin, actor, ...input });
+    if (answer === undefined || isOutputOf<Operations[Id]>(operation, answer)) return answer;
     throw new TypeError(`${id} returns something else than it describes.`);
   }
 

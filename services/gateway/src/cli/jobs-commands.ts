@@ -7,7 +7,7 @@ import { type Command, changingActor, type Invocation, sinceIn, subjectIn, whoAn
 import { operationCommand, tableWith } from './operation-command.ts';
 import { createProgress } from './progress.ts';
 
-export type Job = AdminOutput<'getJob'>;
+type Job = AdminOutput<'getJob'>;
 
 /** Pause between two looks at a job that a gateway works on, in ms. */
 const LOOK_MS = 300;

@@ -24,13 +24,13 @@ export type OperationCall<Of extends Operation, Context> = Context & {
 type AnswerBody<Of extends Operation> = Immutable<z.output<Of['output']>>;
 
 /** The body of the response, with its status where there are several. Undefined: not found. A stream takes the response over. */
-export type OperationAnswer<Of extends Operation> = Of extends { readonly streams: true }
+type OperationAnswer<Of extends Operation> = Of extends { readonly streams: true }
   ? FastifyReply | undefined
   : true extends IsUnion<keyof Of['responses']>
     ? { readonly status: keyof Of['responses']; readonly body: AnswerBody<Of> }
     : AnswerBody<Of> | undefined;
 
-export type OperationHandler<Of extends Operation, Context> = (
+type OperationHandler<Of extends Operation, Context> = (
   call: OperationCall<Of, Context>,
 ) => Promise<OperationAnswer<Of>>;
 
