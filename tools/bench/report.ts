@@ -6,7 +6,7 @@ import { root } from './support/child.ts';
 import { figures } from './support/figures.ts';
 import { described } from './support/machine.ts';
 import { type BenchResult, readResult } from './support/result-file.ts';
-import { isMet, type StoredRow } from './support/row.ts';
+import { type StoredRow, type Verdict, verdictOf } from './support/row.ts';
 import { median } from './support/statistics.ts';
 import { renderTable } from './support/table.ts';
 
@@ -31,8 +31,9 @@ const measuredOn = ({ date, machine, runs }: BenchResult, path: string, document
 export const documents: Readonly<Record<string, Render>> = {
   'tools/bench/README.md': (result, path) => {
     const targeted = result.rows.filter(row => row.target !== undefined);
-    const met = targeted.filter(row => isMet(row) === true).length;
-    const heading = `${measuredOn(result, path, 'tools/bench/README.md')} ${met} of ${targeted.length} targets are met.`;
+    const count = (verdict: Verdict) => targeted.filter(row => verdictOf(row) === verdict).length;
+    const counts = `${count('met')} of ${targeted.length} targets are met, ${count('missed')} are not`;
+    const heading = `${measuredOn(result, path, 'tools/bench/README.md')} ${counts}.`;
     return `${heading}\n\n${renderTable(result.rows, 'profiles.md')}`;
   },
   'docs/sizing.md': (result, path) => `${measuredOn(result, path, 'docs/sizing.md')}\n\n${sizingTable(result.rows)}`,

@@ -1,4 +1,4 @@
-import { type Bound, isMet, ratiosOf, type StoredRow } from '../support/row.ts';
+import { type Bound, ratiosOf, type StoredRow, type Verdict, verdictOf } from '../support/row.ts';
 import { median } from '../support/statistics.ts';
 import { logScale, short } from './scale.ts';
 import { drawing, element, line, type Svg, text, wrapped } from './svg.ts';
@@ -43,7 +43,7 @@ export function plotRows(rows: readonly StoredRow[], caption: string): string {
 }
 
 function drawn(row: Aimed, factors: readonly number[], y: number, at: (value: number) => number): Svg[] {
-  const kind = isMet(row) ? 'met' : 'missed';
+  const kind = verdictOf(row) ?? 'missed';
   const lines = wrapped(row.figure, 54).slice(0, 2);
   const places = factors.map(at);
   const [first, last, middle] = [Math.min(...places), Math.max(...places), at(median(factors))];
@@ -56,9 +56,10 @@ function drawn(row: Aimed, factors: readonly number[], y: number, at: (value: nu
   ];
 }
 
-/** A missed target differs in shape and colour. */
-function mark(x: number, y: number, kind: 'met' | 'missed'): Svg {
+/** A missed target differs in shape and colour; one that cannot be decided is hollow. */
+function mark(x: number, y: number, kind: Verdict): Svg {
   if (kind === 'met') return element('circle', { cx: x, cy: y, r: DOT, class: kind });
+  if (kind === 'undecided') return element('circle', { cx: x, cy: y, r: DOT, class: `${kind} hollow` });
   const corners = [`${x},${y - DOT - 1}`, `${x + DOT + 1},${y}`, `${x},${y + DOT + 1}`, `${x - DOT - 1},${y}`];
   return element('polygon', { points: corners.join(' '), class: `${kind} hollow` });
 }

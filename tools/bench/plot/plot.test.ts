@@ -59,10 +59,10 @@ test('a result file reads back as written and contains medians and verdicts', ()
   writeResult(path, result);
   expect(readResult(path)).toEqual(result);
   const [issue, memory, plain] = JSON.parse(readFileSync(path, 'utf8')).rows;
-  expect(issue).toMatchObject({ median: 85, met: true });
+  expect(issue).toMatchObject({ median: 85, verdict: 'met' });
   expect(issue.medianRatio).toBeCloseTo(0.85);
-  expect(memory).toMatchObject({ median: 155, met: false });
-  expect(plain).not.toHaveProperty('met');
+  expect(memory).toMatchObject({ median: 155, verdict: 'missed' });
+  expect(plain).not.toHaveProperty('verdict');
 });
 
 test('a drawing marks met and missed targets and names the machine, escaped', () => {
@@ -70,6 +70,7 @@ test('a drawing marks met and missed targets and names the machine, escaped', ()
   const [rows = '', sweeps = ''] = plotResult(path, result).map(drawn => readFileSync(drawn, 'utf8'));
   expect(rows.match(/<circle [^>]*class="met"/g)).toHaveLength(1);
   expect(rows.match(/<polygon [^>]*class="missed hollow"/g)).toHaveLength(1);
+  expect(rows).not.toContain('undecided hollow"');
   expect(rows).toContain('Some &lt;CPU&gt;');
   expect(rows).not.toContain('for information');
   // Two units make two panels; every series has a curve.
@@ -79,6 +80,13 @@ test('a drawing marks met and missed targets and names the machine, escaped', ()
     expect(svg).not.toMatch(/NaN|Infinity|undefined/);
     expect(svg).toContain('prefers-color-scheme: dark');
   }
+});
+
+test('a drawing leaves open what its runs do not decide', () => {
+  const target = { bound: 'at most', value: 120 } as const;
+  const open = { ...result, rows: [{ figure: 'memory', unit: 'MB', ours: [100, 150], target }] };
+  const [rows = ''] = plotResult(join(folder(), 'result.json'), open).map(drawn => readFileSync(drawn, 'utf8'));
+  expect(rows.match(/class="undecided hollow"/g)).toHaveLength(1);
 });
 
 test('plotResult draws nothing without measurements', () => {

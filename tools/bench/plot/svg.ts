@@ -28,6 +28,7 @@ const STYLE = `
   .title { font-weight: 600; } .end { text-anchor: end; } .middle { text-anchor: middle; }
   .grid { stroke: #e1e5ea; } .target { stroke: #59636e; stroke-dasharray: 4 3; }
   .s0, .met { stroke: #1a66c2; fill: #1a66c2; } .s1, .missed { stroke: #b54a0b; fill: #b54a0b; }
+  .undecided { stroke: #59636e; fill: #59636e; }
   .s2 { stroke: #1b7f5f; fill: #1b7f5f; } .s3 { stroke: #7a4fb5; fill: #7a4fb5; }
   .range { stroke-width: 2; stroke-linecap: round; } .sample { fill-opacity: 0.35; stroke: none; }
   .hollow { fill: #ffffff; stroke-width: 2; } .curve { fill: none; stroke-width: 2; stroke-linejoin: round; }
@@ -35,6 +36,7 @@ const STYLE = `
     .surface { fill: #0d1117; } .ink { fill: #e6edf3; } .muted { fill: #9198a1; }
     .grid { stroke: #262c36; } .target { stroke: #9198a1; }
     .s0, .met { stroke: #6cb0ff; fill: #6cb0ff; } .s1, .missed { stroke: #f0883e; fill: #f0883e; }
+    .undecided { stroke: #9198a1; fill: #9198a1; }
     .s2 { stroke: #3fc69a; fill: #3fc69a; } .s3 { stroke: #b490f0; fill: #b490f0; }
     .sample { stroke: none; } .hollow { fill: #0d1117; } .curve { fill: none; }
   }

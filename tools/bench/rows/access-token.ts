@@ -49,7 +49,7 @@ export async function accessTokenRows(bench: Bench): Promise<Row[]> {
   await bare();
   await checking();
   const withChecks: LoadResult[] = [];
-  const read = await interleave(bench.runs, ours, async () => {
+  const read = await interleave(bench, ours, async () => {
     withChecks.push(await checking());
     return bare();
   });

@@ -40,7 +40,7 @@ export async function consoleRows(bench: Bench): Promise<Row[]> {
   await besideOperators();
   await alone();
   // More than other rows in a quick run: the 99th percentile of 1,500 requests varies.
-  const { ours, baseline } = await interleave(Math.max(bench.runs, 5), besideOperators, alone);
+  const { ours, baseline } = await interleave({ ...bench, runs: Math.max(bench.runs, 5) }, besideOperators, alone);
   const size = elicitations.toLocaleString('en-GB');
   return [
     ...steadyRows(

@@ -133,7 +133,7 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
   await runOurs();
   await runTheirs();
   floor = [];
-  const pairs = await interleave(bench.runs, runOurs, runTheirs);
+  const pairs = await interleave(bench, runOurs, runTheirs);
   const rate = (result: CycleResult) => result.perSecond;
   const cpu = ({ cpuPerCycle }: CycleResult) => cpuPerCycle.reduce((total, value) => total + value, 0);
   const cpuOf = (process: 0 | 1) => pairs.ours.map(({ cpuPerCycle }) => cpuPerCycle[process] ?? Number.NaN);

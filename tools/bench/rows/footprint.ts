@@ -16,6 +16,7 @@ import { buildGatewayImage } from '../support/image.ts';
 import { issue } from '../support/issuing.ts';
 import type { Row } from '../support/row.ts';
 import { signInAll } from '../support/seeds.ts';
+import { type Rounds, rounds } from '../support/statistics.ts';
 
 const IDLE_MS = 3000;
 const MEGABYTE = 1_000_000;
@@ -26,9 +27,9 @@ export async function footprintRows(bench: Bench): Promise<Row[]> {
   const settings = { ...bench, profileDir: undefined, redisUrl: redis.url, vaultKey: newVaultKey() };
   const image = buildGatewayImage(join(bench.directory, 'image'));
   const compiled = { ...settings, program: image.program };
-  const shipped = await starts(bench.runs, { ...compiled, env: { NODE_COMPILE_CACHE: image.compiled } });
-  const uncached = await starts(bench.runs, compiled);
-  const sources = await starts(bench.runs, settings);
+  const shipped = await starts(bench, { ...compiled, env: { NODE_COMPILE_CACHE: image.compiled } });
+  const uncached = await starts(bench, compiled);
+  const sources = await starts(bench, settings);
   await using gateway = await startGatewayProcess(settings);
   const page = await firstPageBytes(gateway, redis.url);
   const kilobytes = (bytes: number) => [bytes / 1000];
@@ -70,10 +71,10 @@ export async function footprintRows(bench: Bench): Promise<Row[]> {
   ];
 }
 
-async function starts(runs: number, settings: GatewaySettings) {
+async function starts(extent: Rounds, settings: GatewaySettings) {
   const readyAfter: number[] = [];
   const resident: number[] = [];
-  for (let run = 0; run < runs; run += 1) {
+  for (const _ of rounds(extent)) {
     await using gateway = await startGatewayProcess(settings);
     readyAfter.push(gateway.readyAfterMs);
     await delay(IDLE_MS);

@@ -38,7 +38,7 @@ export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
     memory.push(await many.bytesEach());
     listed = ((await listBytes(many.redis, LISTS)) + (await countBytes(many.redis))) / live;
     const pair = await interleave(
-      bench.runs,
+      bench,
       () => measure(many, bench.samples),
       async () => {
         await few.clear();

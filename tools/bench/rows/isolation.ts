@@ -65,7 +65,7 @@ export async function isolationRows(bench: Bench): Promise<Row[]> {
   return steadyRows(
     `p99 of another MCP server, ${PER_SECOND} requests/s, while ${READS} reads meet a hanging provider`,
     'undisturbed',
-    await interleave(bench.runs, besideHangingReads, others),
+    await interleave(bench, besideHangingReads, others),
     { value: 2, profile: 'isolation' },
   );
 }

@@ -47,7 +47,7 @@ export async function issueRows(bench: Bench): Promise<Row[]> {
   /** Every run is followed by one of each baseline. */
   const against = async (measure: () => Promise<LoadResult>) => {
     const withChecks: LoadResult[] = [];
-    const pairs = await interleave(bench.runs, measure, async () => {
+    const pairs = await interleave(bench, measure, async () => {
       withChecks.push(await checking());
       return bare();
     });

@@ -21,7 +21,7 @@ import {
 import { buildGatewayImage } from '../support/image.ts';
 import { issue } from '../support/issuing.ts';
 import { compared, type Row } from '../support/row.ts';
-import { interleave } from '../support/statistics.ts';
+import { interleave, rounds } from '../support/statistics.ts';
 
 const IDLE_MS = 3000;
 const MEGABYTE = 1_000_000;
@@ -40,11 +40,11 @@ export async function onePersonRows(bench: Bench): Promise<Row[]> {
   const overRedis: GatewaySettings = { ...onFile, redisUrl: server.url };
   const compiled = { NODE_COMPILE_CACHE: image.compiled };
   const pair = (env: Readonly<Record<string, string>>) =>
-    interleave(bench.runs, start({ ...onFile, env }), start({ ...overRedis, env }));
+    interleave(bench, start({ ...onFile, env }), start({ ...overRedis, env }));
   const starts = await pair({});
   const again = await pair(compiled);
   const personal: number[] = [];
-  for (let run = 0; run < bench.runs; run += 1) personal.push(await personalMemory(image.program));
+  for (const _ of rounds(bench)) personal.push(await personalMemory(image.program));
 
   const sqlite = pathToFileURL(join(root, 'tools/bench/children/sqlite-times.ts')).href;
   await using gateway = await startGatewayProcess({ ...onFile, env: { NODE_OPTIONS: `--import=${sqlite}` } });
@@ -58,7 +58,7 @@ export async function onePersonRows(bench: Bench): Promise<Row[]> {
   await blockedTurns(gateway.child);
   const blocked: number[] = [];
   const cycles = await interleave(
-    bench.runs,
+    bench,
     async () => {
       const rate = await run(gateway.port)();
       blocked.push(percentile99(await blockedTurns(gateway.child)));

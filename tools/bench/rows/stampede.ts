@@ -7,7 +7,7 @@ import { type Forge, startForge } from '../support/forge.ts';
 import { apiHeaders, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { compared, type Row } from '../support/row.ts';
 import { connectAll } from '../support/seeds.ts';
-import { median } from '../support/statistics.ts';
+import { median, rounds } from '../support/statistics.ts';
 
 const CALLERS = 100;
 const REPLICAS = 3;
@@ -66,7 +66,7 @@ export async function stampedeRows(bench: Bench): Promise<Row[]> {
   const pairs = { ours: [] as number[], baseline: [] as number[] };
   const fresh: number[] = [];
   const most: number[] = [];
-  for (let run = -1; run < bench.runs; run += 1) {
+  for (const run of rounds(bench, -1)) {
     const stampedes = await repeat(times, stampede);
     const single = await repeat(times, bare);
     // The first run is a warm-up: the first refresh fetches the provider's metadata.

@@ -19,6 +19,7 @@ import {
 import { flush, issue } from '../support/issuing.ts';
 import { load } from '../support/load.ts';
 import { compared, type Row } from '../support/row.ts';
+import { type Rounds, rounds } from '../support/statistics.ts';
 import type { Sweep } from '../support/sweep.ts';
 
 const SIZES = [1, 100, 1_000, 10_000];
@@ -53,7 +54,7 @@ export async function waiterRows(bench: Bench): Promise<(Row | Sweep)[]> {
   {
     await using gateway = await startGateway();
     // The first run is a warm-up.
-    for (let run = -1; run < bench.runs; run += 1) {
+    for (const run of rounds(bench, -1)) {
       for (const size of sizes) {
         await flush(redis.url);
         const measured = await waitingReads({ bench, gateway, crowd }, size);
@@ -178,7 +179,7 @@ interface Held {
 }
 
 interface HeldParts {
-  readonly bench: Pick<Bench, 'runs'>;
+  readonly bench: Rounds;
   readonly crowd: Crowd;
   readonly redisUrl: string;
   readonly startGateway: () => Promise<GatewayProcess>;
@@ -208,7 +209,7 @@ async function heldMemory({ bench, crowd, redisUrl, startGateway }: HeldParts, c
     await readiness(child);
     return await grownBy(child, crowd, port, new Array<string>(count).fill('/'));
   }
-  for (let run = 0; run < Math.min(bench.runs, MEMORY_RUNS); run += 1) {
+  for (const _ of rounds({ ...bench, runs: Math.min(bench.runs, MEMORY_RUNS) })) {
     held.wait.push(await ours('wait'));
     held.events.push(await ours('events'));
     held.bareWait.push(await bare('wait'));

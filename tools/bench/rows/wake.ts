@@ -11,7 +11,7 @@ import { startFloor } from '../support/floor.ts';
 import { apiHeaders, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { type Issued, issueOnce } from '../support/issuing.ts';
 import { compared, type Row } from '../support/row.ts';
-import { median } from '../support/statistics.ts';
+import { median, rounds } from '../support/statistics.ts';
 
 /** Pause before each measurement, on both sides, so that the machine is equally idle. */
 const PAUSE_MS = 2;
@@ -50,7 +50,7 @@ export async function wakeRows(bench: Bench): Promise<Row[]> {
   const hops = stack.use(await hopper(redis.url));
 
   const [ours, floor, hopped] = [[] as Wakes[], [] as Wakes[], [] as number[]];
-  for (let run = -1; run < bench.runs; run += 1) {
+  for (const run of rounds(bench, -1)) {
     const woken = middle(await repeat(bench.samples, wake.once));
     const bare = middle(await repeat(bench.samples, bareWake.once));
     const hop = median(await repeat(bench.samples, hops.once));

@@ -1,9 +1,9 @@
 import type { Row } from './row.ts';
+import type { Rounds } from './statistics.ts';
 import type { Sweep } from './sweep.ts';
 
 /** Settings of a benchmark run, and the folders for its files. */
-export interface Bench {
-  readonly runs: number;
+export interface Bench extends Rounds {
   /** Duration of one run under load. */
   readonly seconds: number;
   /** Number of events in one run that measures single events. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { Machine } from './machine.ts';
-import { isMet, profileSections, ratiosOf, type StoredRow } from './row.ts';
+import { profileSections, ratiosOf, type StoredRow, verdictOf } from './row.ts';
 import { median } from './statistics.ts';
 import type { Sweep } from './sweep.ts';
 
@@ -63,7 +63,7 @@ export function writeResult(path: string, { rows, ...result }: BenchResult): voi
       ...row,
       median: median(row.ours),
       ...(ratios === undefined ? {} : { ratios, medianRatio: median(ratios) }),
-      ...(row.target === undefined ? {} : { met: isMet(row) }),
+      ...(row.target === undefined ? {} : { verdict: verdictOf(row) }),
     };
   });
   writeFileSync(path, `${JSON.stringify({ layout: LAYOUT, ...result, rows: derived }, undefined, 2)}\n`);

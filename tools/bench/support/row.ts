@@ -1,4 +1,4 @@
-import { median, type Pairs, ratios } from './statistics.ts';
+import { type Pairs, ratios, sideOf } from './statistics.ts';
 
 /** Headings of profiles.md. Each section says where the time or the memory of its rows goes, and what limits them. */
 export const profileSections = [
@@ -65,9 +65,13 @@ export function ratiosOf(row: StoredRow): readonly number[] | undefined {
   return row.baseline && ratios({ ours: row.ours, baseline: row.baseline.values });
 }
 
+/** `undecided`: on this machine, at this time, the runs differ by more than their median differs from the target. */
+export type Verdict = 'met' | 'missed' | 'undecided';
+
 /** Undefined without a target. */
-export function isMet(row: StoredRow): boolean | undefined {
+export function verdictOf(row: StoredRow): Verdict | undefined {
   if (row.target === undefined) return undefined;
-  const value = median(ratiosOf(row) ?? row.ours);
-  return row.target.bound === 'at least' ? value >= row.target.value : value <= row.target.value;
+  const side = sideOf(ratiosOf(row) ?? row.ours, row.target.value);
+  if (side === 'undecided') return side;
+  return side === (row.target.bound === 'at least' ? 'below' : 'above') ? 'missed' : 'met';
 }

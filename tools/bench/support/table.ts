@@ -1,5 +1,5 @@
 import { markdownTable } from '../../../test/support/markdown-table.ts';
-import { isMet, ratiosOf, type StoredRow } from './row.ts';
+import { ratiosOf, type StoredRow, verdictOf } from './row.ts';
 import { median } from './statistics.ts';
 
 const HEADINGS = ['figure', 'ours', 'ceiling or baseline', 'ratio', 'target', 'ok?'];
@@ -17,7 +17,6 @@ const twoPlaces = (value: number) => value.toFixed(2);
 function cells(row: StoredRow, profiles: string | undefined): string[] {
   const ratios = ratiosOf(row);
   const { target } = row;
-  const met = isMet(row);
   return [
     row.figure,
     `${spread(row.ours, grouped)} ${row.unit}`,
@@ -26,7 +25,7 @@ function cells(row: StoredRow, profiles: string | undefined): string[] {
     target === undefined
       ? '–'
       : `${target.bound === 'at least' ? '≥' : '≤'} ${target.value}${ratios ? ' ×' : ` ${row.unit}`}`,
-    met === undefined ? '–' : met ? 'yes' : unmet(target?.profile, profiles),
+    verdict(row, profiles),
   ];
 }
 
@@ -38,13 +37,24 @@ export function renderTable(rows: readonly StoredRow[], profiles?: string): stri
   );
 }
 
-const unmet = (section: string | undefined, profiles: string | undefined) =>
-  section === undefined || profiles === undefined ? 'NO' : `[NO](${profiles}#${section})`;
+function verdict(row: StoredRow, profiles: string | undefined): string {
+  const { profile } = row.target ?? {};
+  switch (verdictOf(row)) {
+    case undefined:
+      return '–';
+    case 'met':
+      return 'yes';
+    case 'undecided':
+      return 'cannot be decided here';
+    case 'missed':
+      return profile === undefined || profiles === undefined ? 'NO' : `[NO](${profiles}#${profile})`;
+  }
+}
 
 /** One line for each row whose target is not met: the section of profiles.md that explains it. */
 export function renderLimits(rows: readonly StoredRow[], profiles: string): string {
   return rows
-    .filter(row => isMet(row) === false)
+    .filter(row => verdictOf(row) === 'missed')
     .map(({ figure, target }) => `${figure.trim()}: ${profiles}#${target?.profile ?? ''}`)
     .join('\n');
 }

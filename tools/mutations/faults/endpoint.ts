@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.ts';
 
 const foundBy = ['packages/mcp/src/http/endpoint.integration.test.ts'];
-const byBuiltIn = ['packages/mcp/src/http/built-in-verifier.test.ts'];
+const byBuiltIn = ['packages/mcp/src/http/bearer.test.ts'];
 
 export const endpointFaults: readonly Fault[] = [
   {
@@ -79,10 +79,10 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a fixed user is served to any web page outside of the endpoint',
     breaks: 'S230',
-    file: 'packages/mcp/src/subject.ts',
+    file: 'packages/mcp/src/run/tool-call.ts',
     original: 'if (isUncheckedHttp) {',
     replacement: "if (isUncheckedHttp && option.issuer === '') {",
-    foundBy: ['packages/mcp/src/subject.test.ts'],
+    foundBy: ['packages/mcp/src/run/tool-call-subject.test.ts'],
   },
   {
     name: 'a request over HTTP counts as one over stdio (SDK v1)',
@@ -136,7 +136,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint without an own verifier accepts tokens of any issuer',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'return issuers.find(issuer => rooted(issuer) === rooted(named));',
     replacement: 'return issuers.find(issuer => rooted(issuer) === rooted(named)) ?? named;',
     foundBy: byBuiltIn,
@@ -144,7 +144,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint without an own verifier accepts tokens for any audience',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'audience: [...audience], clockTolerance: 30 };',
     replacement: 'clockTolerance: 30 };',
     foundBy: byBuiltIn,
@@ -152,7 +152,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint without an own verifier accepts tokens that never expire',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'exp: z.number(),',
     replacement: 'exp: z.number().default(2 ** 32),',
     foundBy: byBuiltIn,
@@ -160,7 +160,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an ID token with a nonce calls an endpoint',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: '  nonce: z.never().optional(),',
     replacement: '  nonce: z.unknown().optional(),',
     foundBy: byBuiltIn,
@@ -168,7 +168,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an ID token of Keycloak calls an endpoint',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: ".refine(typ => typ !== 'ID')",
     replacement: '',
     foundBy: byBuiltIn,
@@ -176,7 +176,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a JWT of any explicit type calls an endpoint',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: " || !TYPES.includes(String(protectedHeader.typ ?? 'jwt').toLowerCase())",
     replacement: '',
     foundBy: byBuiltIn,
@@ -184,7 +184,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint trusts metadata in the name of another issuer',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'rooted(metadata.issuer) !== rooted(issuer) || ',
     replacement: '',
     foundBy: byBuiltIn,
@@ -192,7 +192,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint fetches keys without https',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: ' || !isTrustworthy(metadata.jwks_uri)',
     replacement: '',
     foundBy: byBuiltIn,
@@ -200,7 +200,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint fetches metadata without https',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: '    if (!isTrustworthy(issuer)) throw unavailable(issuer);\n',
     replacement: '',
     foundBy: byBuiltIn,
@@ -208,7 +208,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint follows redirects of an issuer',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: "redirect: 'manual'",
     replacement: "redirect: 'follow'",
     foundBy: byBuiltIn,
@@ -216,7 +216,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'keys of an issuer verify for ever',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'return keys(MAX_KEYS_AGE_MS);',
     replacement: 'return keys(Number.POSITIVE_INFINITY);',
     foundBy: byBuiltIn,
@@ -224,7 +224,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'tokens of strangers make the endpoint ask the gateway each time',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'const MIN_AGE_MS = 60_000;',
     replacement: 'const MIN_AGE_MS = 0;',
     foundBy: byBuiltIn,
@@ -232,7 +232,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an issuer or gateway that is down is asked with every token',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'Date.now() - attempt.endedAt < RETRY_SECONDS * 1000;',
     replacement: 'false;',
     foundBy: byBuiltIn,
@@ -240,7 +240,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an audience of the gateway counts for another resource',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/built-in-verifier.ts',
+    file: 'packages/mcp/src/http/bearer.ts',
     original: 'audience: resource === undefined ? [url, ...audience] : [resource],',
     replacement: 'audience: [resource ?? url, ...audience],',
     foundBy: byBuiltIn,
@@ -249,8 +249,8 @@ export const endpointFaults: readonly Fault[] = [
     name: 'an endpoint is open while the gateway does not answer',
     breaks: 'S256',
     file: 'packages/mcp/src/http/endpoint.ts',
-    original: 'const auth = await authOf?.();',
-    replacement: 'const auth = await authOf?.().catch(() => undefined);',
+    original: 'const auth = await this.#authOf?.();',
+    replacement: 'const auth = await this.#authOf?.().catch(() => undefined);',
     foundBy: byBuiltIn,
   },
   {

@@ -699,7 +699,7 @@ export const operationFaults: readonly Fault[] = [
     name: 'two orders at the same time drain every replica',
     breaks: 'S134',
     file: 'packages/store-redis/src/commands/drain-replica.lua',
-    original: "if others == 0 and ARGV[3] ~= '1' then return { 'last' } end\n",
+    original: "if others == 0 and args.even_last ~= '1' then return { 'last' } end\n",
     replacement: '',
     foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
     only: 'Redis: replicas',

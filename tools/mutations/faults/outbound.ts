@@ -117,7 +117,7 @@ export const outboundFaults: readonly Fault[] = [
   {
     name: '@postern/mcp reads an answer of any length over a custom fetch',
     breaks: 'S55',
-    file: 'packages/mcp/src/bounded-text.ts',
+    file: 'packages/mcp/src/safe-http.ts',
     original: 'if (text.length > maxLength) return undefined;',
     replacement: '',
     foundBy: ['test/outbound/mcp-server.test.ts'],
@@ -126,8 +126,8 @@ export const outboundFaults: readonly Fault[] = [
   {
     name: '@postern/mcp reads any number of interim responses',
     breaks: 'S55',
-    file: 'packages/mcp/src/gateway-transport.ts',
-    original: "if (interim > MAX_INTERIM) fail(new TransportError('network'));",
+    file: 'packages/mcp/src/gateway/client.ts',
+    original: "if (interim > MAX_INTERIM) fail(unanswered('network_error'));",
     replacement: '',
     foundBy: ['test/outbound/mcp-server.test.ts'],
     only: 'the tool reads only a small part of a flood',

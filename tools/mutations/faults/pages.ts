@@ -309,7 +309,7 @@ export const pagesFaults: readonly Fault[] = [
     file: 'packages/pages/src/postern.css',
     original: '  .bar {\n    display: contents;\n  }',
     replacement: '  .decision {\n    position: static !important;\n  }',
-    foundBy: ['packages/pages/src/first-view.browser.test.ts'],
+    foundBy: ['packages/pages/src/every-page.browser.test.ts'],
   },
   {
     name: 'the link of a mistake hides its label',

@@ -254,7 +254,7 @@ export const passkeysFaults: readonly Fault[] = [
     original: "    redis.call('ZADD', announcements, whole(now), announcement .. ' ' .. what)\n",
     replacement: '',
     foundBy: ['services/gateway/src/events/webhooks/announcer.integration.test.ts'],
-    only: 'bounded',
+    only: 'limits the number of announcements',
   },
   {
     name: 'an announcement names the person',

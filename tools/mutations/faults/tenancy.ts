@@ -578,7 +578,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'an author does not see which limit refused',
     breaks: 'S215',
-    file: 'packages/mcp/src/gateway-request.ts',
+    file: 'packages/mcp/src/gateway/client.ts',
     original: "'too_many_open_elicitations', ",
     replacement: '',
     foundBy: ['packages/mcp/src/test-gate/test-gateway-limits.integration.test.ts'],
