@@ -1,7 +1,6 @@
 import rateLimit from '@fastify/rate-limit';
 import { type OperationId, openApiDocument, operations } from '@postern/api';
 import type { FastifyPluginAsync } from 'fastify';
-import { paymentHandlers } from './approvals/payment-routes.ts';
 import { connectionHandlers } from './authorization/connection-handlers.ts';
 import type { GatewayDeps } from './deps.ts';
 import { elicitationHandlers, waitingRead } from './elicitations/elicitation-handlers.ts';
@@ -11,6 +10,7 @@ import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
 import type { ApiContext, ApiHandlers } from './mcp-servers/api-handlers.ts';
 import { addCallerChecks, authenticatedCallerOf, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
 import { callerHandlers } from './mcp-servers/caller-handlers.ts';
+import { paymentHandlers } from './payments/payment-handlers.ts';
 import { mountOperations, type OperationsApi } from './platform/http/mount-operations.ts';
 import { addJsonParser, parse } from './platform/http/parse.ts';
 import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';

@@ -931,10 +931,10 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'an opened token outlives its token set',
     breaks: 'S22',
-    file: 'services/gateway/src/authorization/decrypted-token-cache.ts',
+    file: 'services/gateway/src/authorization/access-token-flow.ts',
     original: 'if (found?.sealed === sealed) return found.token;',
     replacement: 'if (found !== undefined) return found.token;',
-    foundBy: ['services/gateway/src/authorization/decrypted-token-cache.test.ts'],
+    foundBy: ['services/gateway/src/authorization/decrypted-tokens.test.ts'],
   },
   {
     name: 'the device provider is polled too often',

@@ -129,7 +129,7 @@ export const signInFaults: readonly Fault[] = [
     file: 'services/gateway/src/sealing/unseal-transaction.ts',
     original: 'return transaction.expiresAt > p.now() ? transaction : undefined;',
     replacement: 'return transaction;',
-    foundBy: ['services/gateway/src/approvals/passkey-flow.test.ts'],
+    foundBy: ['services/gateway/src/payments/passkey-flow.test.ts'],
   },
   {
     name: 'an old ID token is accepted',

@@ -224,10 +224,10 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'no MCP server pays for the passkeys of users whom its application identifies',
     breaks: 'S203',
-    file: 'services/gateway/src/approvals/passkey-flow.ts',
+    file: 'services/gateway/src/payments/passkey-flow.ts',
     original: "    if (identityMode === 'login') return undefined;",
     replacement: '    if (identityMode) return undefined;',
-    foundBy: ['services/gateway/src/approvals/passkey-flow.test.ts'],
+    foundBy: ['services/gateway/src/payments/passkey-flow.test.ts'],
   },
   {
     name: 'the console shows an MCP server without room for lasting records as accepting',

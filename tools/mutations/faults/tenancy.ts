@@ -174,7 +174,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'an MCP server asks for a kind it may not ask for',
     breaks: 'S45',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'if (!mcpServer.kinds.includes(request.kind))',
     replacement: 'if (mcpServer.kinds.length === 0)',
     foundBy: ['packages/elicitation/src/asked-once.test.ts'],
@@ -182,7 +182,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'an MCP server names users of any issuer',
     breaks: 'S45',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'if (!mcpServer.issuers.includes(subject.issuer))',
     replacement: 'if (mcpServer.issuers.length === 0)',
     foundBy: ['packages/elicitation/src/issuance.test.ts'],
@@ -190,7 +190,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'an unregistered return URL is accepted',
     breaks: 'S29',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'returnUrl !== undefined && !mcpServer.returnUrls.includes(returnUrl)',
     replacement: "returnUrl === ''",
     foundBy: ['packages/elicitation/src/issuance.test.ts'],
@@ -198,7 +198,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a payment above the limit is issued',
     breaks: 'T29',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'if (!(minorUnits <= (payment.maxMinorUnits[currency] ?? 0)))',
     replacement: 'if (Number.isNaN(minorUnits))',
     foundBy: ['packages/elicitation/src/asked-once.test.ts'],
@@ -206,7 +206,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a payment in a currency without a limit',
     breaks: 'T29',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'if (!Object.hasOwn(payment.maxMinorUnits, currency))',
     replacement: "if (currency === '')",
     foundBy: ['packages/elicitation/src/asked-once.test.ts'],
@@ -214,7 +214,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a payment of nothing',
     breaks: 'T29',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'if (!Number.isSafeInteger(minorUnits) || minorUnits <= 0)',
     replacement: 'if (!Number.isSafeInteger(minorUnits))',
     foundBy: ['packages/elicitation/src/asked-once.test.ts'],
@@ -222,7 +222,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a digest of another request is accepted',
     breaks: 'S36',
-    file: 'packages/elicitation/src/authorize-request.ts',
+    file: 'packages/elicitation/src/issuance.ts',
     original: 'if (request.digest !== askDigest(request)) throw',
     replacement: "if (request.digest === '') throw",
     foundBy: ['packages/elicitation/src/asked-once.test.ts'],
@@ -230,10 +230,10 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'altered terms count as shown',
     breaks: 'S36',
-    file: 'packages/elicitation/src/ask-digest.ts',
+    file: 'packages/elicitation/src/requests.ts',
     original: 'return shown === request.digest && shown === askDigest(request);',
     replacement: 'return shown === request.digest;',
-    foundBy: ['packages/elicitation/src/ask-digest.test.ts'],
+    foundBy: ['packages/elicitation/src/requests.test.ts'],
   },
   {
     name: 'groups with different ways of sign-in share connections',
@@ -351,10 +351,10 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a confirmation is issued with an amount that no page can show',
     breaks: 'S199',
-    file: 'services/gateway/src/elicitations/elicitation-request.ts',
+    file: 'services/gateway/src/elicitations/issue-flow.ts',
     original: 'decimalsOf(fact.value.currency) === undefined',
     replacement: 'fact.value.currency === undefined',
-    foundBy: ['services/gateway/src/elicitations/elicitation-request.test.ts'],
+    foundBy: ['services/gateway/src/elicitations/issue-flow.test.ts'],
   },
   {
     name: 'a host matches the patterns of an output schema',

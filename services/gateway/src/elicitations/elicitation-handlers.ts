@@ -9,15 +9,15 @@ import {
   parseElicitationId,
 } from '@postern/elicitation';
 import type { FastifyContextConfig } from 'fastify';
-import type { PaymentFlow } from '../approvals/payment-flow.ts';
 import type { ExternalVerification } from '../identity/external-verification.ts';
 import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { PaymentFlow } from '../payments/payment-flow.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { limitDetail, ProblemError } from '../platform/http/problems.ts';
 import type { Overload } from '../platform/overload/admission.ts';
 import type { IssueFlow } from './issue-flow.ts';
-import { createPresenter } from './presenter.ts';
+import { Presenter } from './presenter.ts';
 import type { RedemptionFlow } from './redemption-flow.ts';
 
 /** Of the route that reads an elicitation. */
@@ -41,7 +41,7 @@ export function elicitationHandlers(
 ): ApiHandlers<
   'issueElicitation' | 'readElicitation' | 'cancelElicitation' | 'redeemElicitation' | 'verifyElicitation'
 > {
-  const present = createPresenter(deps.config);
+  const presenter = new Presenter(deps.config);
 
   /** Reserves a place for a waiting read. @throws ProblemError `overloaded`, `rate_limited` */
   function takeWaitingPlace({ mcpServerId, config }: RegisteredMcpServer): Disposable {
@@ -75,13 +75,13 @@ export function elicitationHandlers(
 
     async readElicitation({ caller, parameters, query: { wait = 0 }, signal }) {
       const elicitationId = elicitationIdOf(parameters.elicitationId);
-      if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
+      if (wait === 0) return presenter.elicitation(await deps.service.read(caller, elicitationId));
       using _place = takeWaitingPlace(caller);
-      return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal()));
+      return presenter.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal()));
     },
 
     async cancelElicitation({ caller, parameters }) {
-      return present.elicitation(await cancel(caller, elicitationIdOf(parameters.elicitationId)));
+      return presenter.elicitation(await cancel(caller, elicitationIdOf(parameters.elicitationId)));
     },
 
     async redeemElicitation({ caller, parameters, body, idempotencyKey }) {
@@ -91,7 +91,7 @@ export function elicitationHandlers(
     async verifyElicitation({ caller, parameters, body }) {
       const elicitationId = elicitationIdOf(parameters.elicitationId);
       const { elicitation, continueUrl } = await deps.externalVerification.verify(caller, elicitationId, body);
-      return { ...present.elicitation(elicitation), continueUrl };
+      return { ...presenter.elicitation(elicitation), continueUrl };
     },
   };
 }

@@ -1,8 +1,8 @@
 import { AlreadyEndedError } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
 import { createPaymentBench } from '../testing/payment-bench.ts';
-import { createPaymentFlow } from './payment-flow.ts';
-import { createWebhookHandler } from './processor-webhooks.ts';
+import { PaymentFlow } from './payment-flow.ts';
+import { ProcessorWebhooks } from './processor-webhooks.ts';
 
 describe('an approval opens one charge', () => {
   test('for many concurrent requests', async () => {
@@ -57,7 +57,7 @@ test('S141: no charge is opened for a payee that is no longer registered, or has
     const { payment } = before.config;
     if (payment === undefined) throw new TypeError('no payments');
     const changed = { ...before, config: { ...before.config, payment: { ...payment, payees } } };
-    const flow = createPaymentFlow({ ...stage, mcpServers: new Map([[before.mcpServerId, changed]]) });
+    const flow = new PaymentFlow({ ...stage, mcpServers: new Map([[before.mcpServerId, changed]]) });
     expect(await flow.open(approved)).toMatchObject({ state: 'settled' });
     expect(scripted.asked).toEqual([]);
     expect(stage.eventsNamed('payment.refused')).toMatchObject([{ processorCode: 'payee_not_registered' }]);
@@ -118,8 +118,8 @@ describe('the status of the processor', () => {
     bench.scripted.failsNext('status');
     const { scripted, stage, flow } = bench;
     scripted.calls({ reference, elicitationId: bench.approved.elicitationId.replace(/.{4}$/, 'AAAA') });
-    const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
-    await handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
+    const webhooks = new ProcessorWebhooks({ ...stage, paymentFlow: flow });
+    await webhooks.handle(scripted.processor, { body: new Uint8Array(), headers: {} });
     expect(bench.stage.eventsNamed('payment.processor_unavailable')).toMatchObject([details, details]);
     bench.scripted.failsNext('open', 'refused');
     await bench.flow.open(await bench.approve('order-2'));

@@ -20,72 +20,80 @@ import { readBody } from '../platform/http/read-body.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 import type { PaymentFlow } from './payment-flow.ts';
-import type { RefundFlow } from './refund-flow.ts';
+import type { Refunds } from './refunds.ts';
 
-interface WebhookHandlerDeps {
+interface ProcessorWebhooksDeps {
   readonly service: Pick<ElicitationService, 'find'>;
   readonly stores: Pick<Stores, 'payments'>;
-  readonly paymentFlow: Pick<PaymentFlow, 'check'>;
-  readonly refundFlow: Pick<RefundFlow, 'find' | 'sync' | 'unexpected'>;
+  readonly paymentFlow: PaymentFlow;
+  readonly refunds: Refunds;
   readonly auditLog: Pick<AuditLog, 'processorUnavailable'>;
 }
 
 /**
- * Handles webhooks of payment processors. A webhook is only a hint to ask the processor for the status of a charge, so a
- * repeated, delayed or reordered webhook has no further effect: the first one completes the elicitation, the next ones find it completed.
- * @internal
+ * Handles webhooks of payment processors. A webhook is only a hint to ask the processor for the status of a charge, so a repeated,
+ * delayed or reordered webhook has no further effect: the first one completes the elicitation, the next ones find it completed.
  */
-export function createWebhookHandler(p: WebhookHandlerDeps) {
+export class ProcessorWebhooks {
+  readonly #deps: ProcessorWebhooksDeps;
+
+  constructor(deps: ProcessorWebhooksDeps) {
+    this.#deps = deps;
+  }
+
   /**
    * @returns false if the processor did not respond. The response then makes the processor repeat the webhook.
    * @throws ProcessorError `signature_invalid`
    */
-  async function handleWebhook(
+  async handle(
     processor: PaymentProcessor,
     webhook: { readonly body: Uint8Array; readonly headers: Record<string, string | undefined> },
     onVerified?: () => void,
   ): Promise<boolean> {
-    const event = await eventOf(processor, webhook);
+    const { service, paymentFlow } = this.#deps;
+    const event = await this.#eventOf(processor, webhook);
     onVerified?.();
     if (event === 'unavailable') return false;
     if (event === undefined) return true;
-    if ('about' in event) return followPayment(event);
+    if ('about' in event) return this.#followPayment(event);
     const elicitationId = parseElicitationId(event.elicitationId);
-    const elicitation = elicitationId === undefined ? undefined : await p.service.find(elicitationId);
+    const elicitation = elicitationId === undefined ? undefined : await service.find(elicitationId);
     if (elicitation === undefined || !isCharging(elicitation))
-      return reportUnexpectedPayment(processor, event, elicitation);
-    const checked = await p.paymentFlow.check(elicitation);
+      return this.#reportUnexpected(processor, event, elicitation);
+    const checked = await paymentFlow.check(elicitation);
     if (checked.state === 'unavailable') return false;
     const [reference, current] =
       checked.state === 'settled' ? [checked.settledBy, checked.elicitation] : [checked.charge.reference, elicitation];
-    return reference === event.reference || reportUnexpectedPayment(processor, event, current);
-  }
-
-  /** Commits what the processor now reports. Other payments, for example of another gateway, are ignored. */
-  async function followPayment({ elicitationId: named, processorReference, about }: PaymentEvent): Promise<boolean> {
-    const elicitationId = parseElicitationId(named);
-    if (elicitationId === undefined) return true;
-    const payment = await p.refundFlow.find(elicitationId, processorReference);
-    return payment === undefined || (await p.refundFlow.sync(payment, about)) !== undefined;
+    return reference === event.reference || this.#reportUnexpected(processor, event, current);
   }
 
   /** @throws ProcessorError `signature_invalid` */
-  async function eventOf(processor: PaymentProcessor, webhook: Parameters<PaymentProcessor['webhook']>[0]) {
+  async #eventOf(processor: PaymentProcessor, webhook: Parameters<PaymentProcessor['webhook']>[0]) {
     try {
       return await processor.webhook(webhook);
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'unavailable') throw error;
-      p.auditLog.processorUnavailable({}, processor.name, error.code, error.details);
+      this.#deps.auditLog.processorUnavailable({}, processor.name, error.code, error.details);
       return 'unavailable';
     }
   }
 
+  /** Commits what the processor now reports. Other payments, for example of another gateway, are ignored. */
+  async #followPayment({ elicitationId: named, processorReference, about }: PaymentEvent): Promise<boolean> {
+    const { refunds } = this.#deps;
+    const elicitationId = parseElicitationId(named);
+    if (elicitationId === undefined) return true;
+    const payment = await refunds.find(elicitationId, processorReference);
+    return payment === undefined || (await refunds.sync(payment, about)) !== undefined;
+  }
+
   /** Reports a paid charge that completes no elicitation, once: its elicitation has ended, is unknown, or has another charge. */
-  async function reportUnexpectedPayment(
+  async #reportUnexpected(
     processor: PaymentProcessor,
     event: ChargeEvent,
     elicitation: Elicitation | undefined,
   ): Promise<boolean> {
+    const { stores, refunds, auditLog } = this.#deps;
     // The charge may belong to another gateway on the same account.
     if (elicitation === undefined && !event.namesGateway) return true;
     let status: ChargeStatus;
@@ -93,7 +101,7 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
       status = await processor.status(event.reference);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      p.auditLog.processorUnavailable(elicitation ?? event, processor.name, error.code, error.details);
+      auditLog.processorUnavailable(elicitation ?? event, processor.name, error.code, error.details);
       return false;
     }
     if (status.state !== 'paid') return true;
@@ -101,15 +109,19 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
     if (elicitation !== undefined && isPaidBy(elicitation, processorReference)) return true;
     const elicitationId = parseElicitationId(event.elicitationId);
     // Processors repeat webhooks for days, longer than the elicitation is stored. The note of its payment is kept longer.
-    const note = elicitationId && (await p.stores.payments.read(elicitationId, processorReference));
+    const note = elicitationId && (await stores.payments.read(elicitationId, processorReference));
     if (note !== undefined) return true;
-    const about = { elicitationId, elicitation, processor: processor.name, status, named: event.elicitationId };
-    const reason = elicitation?.status ?? 'unknown_elicitation';
-    await p.refundFlow.unexpected({ ...about, reason, isOwn: event.namesGateway });
+    await refunds.recordUnexpected({
+      elicitationId,
+      elicitation,
+      processor: processor.name,
+      status,
+      named: event.elicitationId,
+      reason: elicitation?.status ?? 'unknown_elicitation',
+      isOwn: event.namesGateway,
+    });
     return true;
   }
-
-  return handleWebhook;
 }
 
 export const MAX_WEBHOOK_BYTES = 256 * 1024;
@@ -118,15 +130,18 @@ interface ByProcessor {
   Params: { processor: string };
 }
 
-export interface ProcessorWebhookDeps extends WebhookHandlerDeps {
+export interface ProcessorWebhookRoutesDeps extends ProcessorWebhooksDeps {
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
   readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'webhookRefused'>;
   readonly telemetry: Pick<Telemetry, 'traceRequests'> | undefined;
 }
 
 /** Receives webhooks of payment processors. Keeps the body as bytes, because the signature covers the bytes. */
-export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhookDeps }> = async (app, { deps }) => {
-  const handleWebhook = createWebhookHandler(deps);
+export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhookRoutesDeps }> = async (
+  app,
+  { deps },
+) => {
+  const webhooks = new ProcessorWebhooks(deps);
   deps.telemetry?.traceRequests(app, { surface: 'webhook' });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request: FastifyRequest) => readBody(request, MAX_WEBHOOK_BYTES));
@@ -142,7 +157,7 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
       Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
     );
     try {
-      const isHandled = await handleWebhook(processor, { body: request.body, headers }, () =>
+      const isHandled = await webhooks.handle(processor, { body: request.body, headers }, () =>
         identified(request, { kind: 'caller', id: processor.name }),
       );
       if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });

@@ -1,7 +1,7 @@
-import { type ElicitationId, type Payment, shardIn } from '@postern/elicitation';
+import { type ElicitationId, type ElicitationService, type Payment, shardIn } from '@postern/elicitation';
 import { describe, expect, test, vi } from 'vitest';
 import { createElicitationStage, type ElicitationStage } from '../testing/elicitation-stage.ts';
-import { createExpiry } from './expiry.ts';
+import { Expiry } from './expiry.ts';
 
 const MINUTE = 60_000;
 const TTL_MS = 10 * MINUTE;
@@ -9,7 +9,7 @@ const TTL_MS = 10 * MINUTE;
 function createBench(stage: ElicitationStage = createElicitationStage()) {
   const onError = vi.fn();
   const postponed = vi.spyOn(stage.stores.elicitations, 'postpone');
-  const expiry = createExpiry({ ...stage, stores: stage.stores, onError });
+  const expiry = new Expiry({ ...stage, inForce: () => stage, onError });
   return {
     stage,
     onError,
@@ -29,7 +29,7 @@ function createBench(stage: ElicitationStage = createElicitationStage()) {
       const asked = await stage.pay(reference === undefined ? {} : { reference });
       const browserSession = await stage.browserSession();
       const person = { visitor: stage.visitor, browserSession, shown: asked.request.digest };
-      await stage.approvalFlow(asked, person);
+      await stage.approvals.approve(asked, person);
       return stage.again(asked, 'payment');
     },
   };
@@ -161,25 +161,23 @@ describe('a hanging processor', () => {
     const elsewhere = approved.at(-1)?.elicitationId;
     const { promise: hanging, resolve: release } = Promise.withResolvers<void>();
     const closed: ElicitationId[] = [];
-    const expiry = createExpiry({
+    const service: Pick<ElicitationService, 'find' | 'expire'> = {
+      ...stage.service,
+      async find(elicitationId) {
+        const found = await stage.service.find(elicitationId);
+        if (elicitationId !== elsewhere || found?.request.kind !== 'payment') return found;
+        return { ...found, request: { ...found.request, processor: 'second' } };
+      },
+    };
+    vi.spyOn(stage.paymentFlow, 'close').mockImplementation(async elicitation => {
+      if (elicitation.elicitationId === elsewhere) closed.push(elicitation.elicitationId);
+      else await hanging;
+      return { state: 'settled', elicitation };
+    });
+    const expiry = new Expiry({
       ...stage,
       onError: error => expect.fail(String(error)),
-      service: {
-        ...stage.service,
-        async find(elicitationId) {
-          const found = await stage.service.find(elicitationId);
-          if (elicitationId !== elsewhere || found?.request.kind !== 'payment') return found;
-          return { ...found, request: { ...found.request, processor: 'second' } };
-        },
-      },
-      paymentFlow: {
-        ...stage.paymentFlow,
-        async close(elicitation) {
-          if (elicitation.elicitationId === elsewhere) closed.push(elicitation.elicitationId);
-          else await hanging;
-          return { state: 'settled', elicitation };
-        },
-      },
+      inForce: () => ({ ...stage, service }),
     });
     stage.clock.advance(TTL_MS);
     for (const { elicitationId } of approved) await expiry.expire(elicitationId);
@@ -193,21 +191,16 @@ describe('a hanging processor', () => {
     const { promise: hanging, resolve: release } = Promise.withResolvers<void>();
     const asked: string[] = [];
     const begun: unknown[] = [];
-    const expiry = createExpiry({
-      ...stage,
-      onError: error => expect.fail(String(error)),
-      refundFlow: {
-        // The payment that the id names: `<processor> <MCP server>`.
-        async check(named, begin) {
-          const [processor = '', mcpServerId = ''] = named.split(' ');
-          const requests = async () => {
-            asked.push(named);
-            await hanging;
-          };
-          begun.push(await begin?.({ processor, mcpServerId } as Payment, requests));
-        },
-      },
+    // The payment that the id names: `<processor> <MCP server>`.
+    vi.spyOn(stage.refunds, 'check').mockImplementation(async (named, begin) => {
+      const [processor = '', mcpServerId = ''] = named.split(' ');
+      const requests = async () => {
+        asked.push(named);
+        await hanging;
+      };
+      begun.push(await begin?.({ processor, mcpServerId } as Payment, requests));
     });
+    const expiry = new Expiry({ ...stage, onError: error => expect.fail(String(error)), inForce: () => stage });
     const check = async (named: string, count: number) => {
       for (let n = 0; n < count; n += 1) await expiry.checkRefunds(named as ElicitationId);
       return asked.filter(each => each === named).length;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createFlowStage, sampleTokens } from '../testing/flow-stage.ts';
-import { createDecryptedTokenCache } from './decrypted-token-cache.ts';
+import { DecryptedTokens } from './access-token-flow.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -8,7 +8,8 @@ afterEach(() => void vi.useRealTimers());
 function setUp() {
   const stage = createFlowStage({});
   const open = vi.spyOn(stage.tokenSets, 'open');
-  return { ...stage, open, opened: createDecryptedTokenCache({ tokenSets: stage.tokenSets, now: Date.now }) };
+  const cache = new DecryptedTokens({ tokenSets: stage.tokenSets, now: Date.now });
+  return { ...stage, open, opened: cache.open.bind(cache) };
 }
 
 it('opens a token once and never returns its refresh token', async () => {

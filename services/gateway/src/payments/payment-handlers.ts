@@ -8,22 +8,22 @@ import {
   refundedOf,
 } from '@postern/elicitation';
 import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
-import type { PaymentStanding, RefundFlow } from './refund-flow.ts';
+import type { PaymentStanding, Refunds } from './refunds.ts';
 
 export interface PaymentHandlersDeps {
-  readonly refundFlow: Pick<RefundFlow, 'read' | 'refund'>;
+  readonly refunds: Refunds;
 }
 
 /** Payments that processors have taken, for the MCP server that requested them. */
-export const paymentHandlers = ({ refundFlow }: PaymentHandlersDeps): ApiHandlers<'readPayment' | 'refundPayment'> => ({
+export const paymentHandlers = ({ refunds }: PaymentHandlersDeps): ApiHandlers<'readPayment' | 'refundPayment'> => ({
   async readPayment({ caller, parameters }) {
     const elicitationId = elicitationIdOf(parameters.elicitationId);
-    return presentPayment(elicitationId, await refundFlow.read(caller, elicitationId));
+    return presentPayment(elicitationId, await refunds.read(caller, elicitationId));
   },
 
   async refundPayment({ caller, parameters, body, idempotencyKey: key }) {
     const elicitationId = elicitationIdOf(parameters.elicitationId);
-    return presentRefund(await refundFlow.refund(caller, elicitationId, { key, ...body }));
+    return presentRefund(await refunds.refund(caller, elicitationId, { key, ...body }));
   },
 });
 

@@ -3,7 +3,7 @@ import { allEvents } from '@postern/testkit/contract';
 import { describe, expect, test } from 'vitest';
 import { createPaymentBench, createRefundBench, failureOf, PAYMENT } from '../testing/payment-bench.ts';
 import { IMPOSSIBLE_REFUND } from '../testing/scripted-processor.ts';
-import { createWebhookHandler } from './processor-webhooks.ts';
+import { ProcessorWebhooks } from './processor-webhooks.ts';
 
 describe('S115: a refund is made once per key', () => {
   test('for many concurrent and repeated requests', async () => {
@@ -59,18 +59,18 @@ describe('S115: a refund is made once per key', () => {
 
   test('S182: by a check half a minute later if the due one found no place, however old the refund is', async () => {
     const bench = await createRefundBench();
-    const { refundFlow, stores, clock } = bench.stage;
+    const { refunds, stores, clock } = bench.stage;
     const isDue = async () =>
       (await stores.payments.dueChecks(shardIn(bench.elicitationId), 10)).some(due => due.of === 'refunds');
     bench.scripted.failsNext('refund');
     await bench.refund('key');
     clock.advance(24 * 3_600_000);
-    await refundFlow.check(bench.elicitationId, () => false);
+    await refunds.check(bench.elicitationId, () => false);
     expect(await isDue()).toBe(false);
     clock.advance(30_000);
     expect(await isDue()).toBe(true);
     expect(bench.atProcessor()).toEqual([]);
-    await refundFlow.check(bench.elicitationId);
+    await refunds.check(bench.elicitationId);
     expect(bench.atProcessor()).toHaveLength(1);
   });
 
@@ -124,13 +124,13 @@ describe('S116: never more than was paid is paid back', () => {
   test('before the payment is paid, of another MCP server, or in an amount that the processor cannot make', async () => {
     const unpaid = await createPaymentBench();
     const ask = { key: 'key', reason: 'r' };
-    const { refundFlow } = unpaid.stage;
+    const { refunds } = unpaid.stage;
     const { elicitationId } = unpaid.approved;
-    expect(await failureOf(refundFlow.refund(unpaid.stage.caller(), elicitationId, ask))).toBe('payment_not_paid');
+    expect(await failureOf(refunds.refund(unpaid.stage.caller(), elicitationId, ask))).toBe('payment_not_paid');
     const bench = await createRefundBench();
     const stranger = { ...bench.stage.caller(), mcpServerId: 'another' };
-    expect(await failureOf(bench.stage.refundFlow.refund(stranger, bench.elicitationId, ask))).toBe('not_found');
-    expect(await failureOf(bench.stage.refundFlow.read(stranger, bench.elicitationId))).toBe('not_found');
+    expect(await failureOf(bench.stage.refunds.refund(stranger, bench.elicitationId, ask))).toBe('not_found');
+    expect(await failureOf(bench.stage.refunds.read(stranger, bench.elicitationId))).toBe('not_found');
     expect(await failureOf(bench.refund('key', IMPOSSIBLE_REFUND))).toBe('refund_not_possible');
     expect((await bench.payment()).refunds).toEqual([]);
   });
@@ -252,9 +252,171 @@ describe('S117: what happens at the processor', () => {
     const bench = await createRefundBench();
     bench.scripted.calls({ about: 'refunds', processorReference: 'pi_other', elicitationId: bench.elicitationId });
     bench.scripted.calls({ about: 'disputes', processorReference: PAYMENT, elicitationId: 'el_no' });
-    const handle = createWebhookHandler({ ...bench.stage, paymentFlow: bench.flow });
+    const webhooks = new ProcessorWebhooks({ ...bench.stage, paymentFlow: bench.flow });
     for (let n = 0; n < 2; n += 1)
-      expect(await handle(bench.scripted.processor, { body: new Uint8Array(), headers: {} })).toBe(true);
+      expect(await webhooks.handle(bench.scripted.processor, { body: new Uint8Array(), headers: {} })).toBe(true);
     expect((await bench.payment()).version).toBe(1);
+  });
+});
+
+/** A payment of another amount than the user approved, at the processor. */
+async function createUnexpected(refundUnexpected = true) {
+  const bench = await createPaymentBench({ payment: { refundUnexpected } });
+  const { stage, scripted, flow } = bench;
+  scripted.pay(await bench.opened(), { minorUnits: 2400 });
+  const { elicitationId } = bench.approved;
+  const webhooks = new ProcessorWebhooks({ ...stage, paymentFlow: flow });
+  return {
+    ...bench,
+    elicitationId,
+    /** A webhook about the charge. */
+    async receive(): Promise<boolean> {
+      scripted.calls({ reference: 'cs_1', elicitationId });
+      return webhooks.handle(scripted.processor, { body: new Uint8Array(), headers: {} });
+    },
+    async sweep(): Promise<void> {
+      stage.clock.advance(3_600_000);
+      await stage.refunds.check(elicitationId);
+    },
+    payment: async () => (await stage.stores.payments.list(elicitationId)).at(0),
+    atProcessor: () => scripted.refundsOf(PAYMENT),
+    eventsOf: async (type: string) => (await allEvents(stage.stores)).filter(event => event.type === type),
+  };
+}
+
+describe('S142, S143: a payment that completes no elicitation', () => {
+  test('is paid back once, in full and by itself where the policy says so, however often it is reported', async () => {
+    const bench = await createUnexpected();
+    await Promise.all(Array.from({ length: 10 }, () => bench.receive()));
+    await bench.receive();
+    expect(await bench.status()).toBe('failed');
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 2400, status: 'succeeded' }]);
+    expect(await bench.payment()).toMatchObject({
+      completes: false,
+      amount: { currency: 'EUR', minorUnits: 2400 },
+      refunds: [{ requestedBy: 'gateway', reason: 'mismatch', minorUnits: 2400, status: 'succeeded' }],
+    });
+    expect(await bench.eventsOf('payment.refunded')).toHaveLength(1);
+    expect(bench.stage.eventsNamed('payment.refund_requested')).toMatchObject([{ requestedBy: 'gateway' }]);
+    expect(bench.stage.eventsNamed('payment.refunded')).toHaveLength(1);
+    expect(bench.refunds()).toEqual([]);
+  });
+
+  test('is only reported by default, and can be refunded then', async () => {
+    const bench = await createUnexpected(false);
+    await bench.receive();
+    await bench.receive();
+    expect(bench.refunds()).toMatchObject([{ processorReference: PAYMENT, reason: 'mismatch' }]);
+    expect(bench.atProcessor()).toEqual([]);
+    expect(await bench.payment()).toMatchObject({ completes: false, refunds: [] });
+    const ask = { key: 'mine', reason: 'unexpected' };
+    await bench.stage.refunds.refund(bench.stage.caller(), bench.elicitationId, ask);
+    expect(bench.atProcessor()).toMatchObject([{ minorUnits: 2400 }]);
+  });
+
+  test.each([
+    ['the processor has not answered, before the effect', 'failsNext'],
+    ['the response of the processor is lost', 'losesNext'],
+  ] as const)('is paid back by a later check if %s', async (_, fault) => {
+    const bench = await createUnexpected();
+    bench.scripted[fault]('refund');
+    expect(await bench.receive()).toBe(true);
+    expect(await bench.payment()).toMatchObject({ refunds: [{ status: 'pending' }] });
+    await bench.sweep();
+    expect(await bench.payment()).toMatchObject({ refunds: [{ status: 'succeeded' }] });
+    expect(bench.atProcessor()).toHaveLength(1);
+    expect(await bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('is paid back after the webhook is repeated if the reply of the store is lost', async () => {
+    const bench = await createUnexpected();
+    bench.stage.losesNext(bench.stage.stores.payments, 'put');
+    await expect(bench.receive()).rejects.toThrow(expect.objectContaining({ code: 'store_unavailable' }));
+    expect(bench.atProcessor()).toEqual([]);
+    expect(await bench.receive()).toBe(true);
+    expect(bench.atProcessor()).toHaveLength(1);
+    expect(await bench.eventsOf('payment.refunded')).toHaveLength(1);
+  });
+
+  test('is reported to the operator if the processor refuses the refund', async () => {
+    const bench = await createUnexpected();
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.receive();
+    await bench.receive();
+    expect(await bench.payment()).toMatchObject({ refunds: [{ status: 'failed' }] });
+    expect(await bench.eventsOf('payment.refund_failed')).toHaveLength(1);
+    expect(bench.refunds()).toMatchObject([{ reason: 'refund_failed', processorReference: PAYMENT }]);
+    expect(bench.atProcessor()).toEqual([]);
+  });
+
+  test('S206: has a refund that no key of the MCP server names', async () => {
+    const bench = await createUnexpected();
+    bench.scripted.failsNext('refund', 'refused');
+    await bench.receive();
+    const [automatic] = (await bench.payment())?.refunds ?? [];
+    const refund = (key: string) =>
+      bench.stage.refunds.refund(bench.stage.caller(), bench.elicitationId, {
+        key,
+        minorUnits: 100,
+        reason: 'mine',
+      });
+    for (const key of [
+      'unexpected',
+      'gateway',
+      automatic?.refundId ?? '',
+      '["gateway","unexpected"]',
+      'gateway,unexpected',
+    ])
+      expect(await failureOf(refund(key))).toBe('succeeded');
+    expect(new Set((await bench.payment())?.refunds.map(({ refundId }) => refundId)).size).toBe(6);
+    await bench.receive();
+    expect(bench.atProcessor()).toHaveLength(5);
+  });
+
+  test('is not paid back if it completed its elicitation', async () => {
+    const bench = await createPaymentBench({ payment: { refundUnexpected: true } });
+    bench.scripted.pay(await bench.opened());
+    await bench.flow.check(await bench.current());
+    const { elicitationId } = bench.approved;
+    const status = await bench.scripted.processor.status('cs_1');
+    if (status.state !== 'paid') throw new TypeError('not paid');
+    const late = {
+      elicitationId,
+      elicitation: await bench.current(),
+      processor: 'stripe-main',
+      status,
+      isOwn: true,
+      reason: 'completed',
+    };
+    await bench.stage.refunds.recordUnexpected(late);
+    expect(bench.scripted.refundsOf(PAYMENT)).toEqual([]);
+    expect(bench.refunds()).toEqual([]);
+  });
+
+  test.each([
+    ['this gateway opened the charge', true, 1],
+    ['other software on the same account opened the charge, and names our elicitation', false, 0],
+  ])('is paid back only by the gateway that opened its charge: %s', async (_, namesGateway, refunds) => {
+    const bench = await createPaymentBench({ payment: { refundUnexpected: true } });
+    const { scripted, stage, flow, approved } = bench;
+    scripted.pay(await bench.opened());
+    await flow.check(await bench.current());
+    const { elicitationId, mcpServerId, request } = approved;
+    const { reference } = await scripted.processor.open({
+      key: 'theirs',
+      terms: request.terms,
+      digest: request.digest,
+      elicitationId,
+      mcpServerId,
+      mcpServerName: 'Shop',
+      returnUrl: 'https://shop.example',
+      cancelUrl: 'https://shop.example',
+    });
+    scripted.pay(reference);
+    const webhooks = new ProcessorWebhooks({ ...stage, paymentFlow: flow });
+    scripted.calls({ reference, elicitationId, namesGateway });
+    expect(await webhooks.handle(scripted.processor, { body: new Uint8Array(), headers: {} })).toBe(true);
+    expect(scripted.refundsOf(`pi_${reference}`)).toHaveLength(refunds);
+    expect(bench.refunds()).toHaveLength(1 - refunds);
   });
 });

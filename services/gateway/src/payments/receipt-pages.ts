@@ -7,7 +7,7 @@ import { type ById, createPageGuard, type PageGuardDeps } from '../pages/page-gu
 import type { PageKit } from '../pages/page-kit.ts';
 import { receiptPath } from '../platform/http/public-urls.ts';
 import { confirmationFactsOf } from './confirmation-pages.ts';
-import { createPaymentView, type PaymentViewDeps } from './payment-view.ts';
+import { PaymentView, type PaymentViewDeps } from './payment-pages.ts';
 import { JWKS_PATH } from './receipt-keys.ts';
 
 interface ReceiptPageRoutesDeps extends PageGuardDeps, PaymentViewDeps {
@@ -20,7 +20,7 @@ type Approved = CompletedVisitOf<'payment' | 'confirmation'>;
 export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps>> = async (app, pages) => {
   const { deps, views } = pages;
   const { findOwn } = createPageGuard(pages);
-  const { factsOf, cameBack } = createPaymentView(pages);
+  const paymentView = new PaymentView(pages);
 
   /** @throws NotFoundError for everyone else, and without an approval: the response does not depend on the elicitation */
   async function approvedOf(request: PageRequest, reply: FastifyReply): Promise<Approved> {
@@ -51,7 +51,11 @@ export const receiptPageRoutes: FastifyPluginAsync<PageKit<ReceiptPageRoutesDeps
 
   async function factsView(elicitation: Approved['elicitation']) {
     if (isOfKind(elicitation, 'payment'))
-      return { kind: 'payment', payment: factsOf(elicitation), ...(await cameBack(elicitation)) } as const;
+      return {
+        kind: 'payment',
+        payment: paymentView.factsOf(elicitation),
+        ...(await paymentView.cameBack(elicitation)),
+      } as const;
     if (isOfKind(elicitation, 'confirmation'))
       return { kind: 'confirmation', confirmation: confirmationFactsOf(elicitation) } as const;
     throw new TypeError('a kind without a receipt');

@@ -2,22 +2,20 @@ import { type ElicitationOf, type Fact, RequestChangedError } from '@postern/eli
 import { type ConfirmationFactsView, confirmationPage, confirmedPage, type FactView } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
-import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
-import type { ApprovalFlow } from './approval-flow.ts';
-import { amountView } from './payment-view.ts';
-import { shownTerms } from './shown-terms.ts';
+import { type Approvals, shownTerms } from './approvals.ts';
+import { amountView } from './payment-pages.ts';
 
 export interface ConfirmationPagesDeps {
-  readonly approvalFlow: ApprovalFlow;
+  readonly approvals: Approvals;
   readonly signInPolicy: SignInPolicy;
 }
 
 /** Pages of a confirmation. */
 export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): KindPages<'confirmation'> {
   const { deps, views } = pages;
-  const decisionView = createDecisionView(pages);
 
   function sendOpenPage(
     request: PageRequest,
@@ -29,7 +27,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
     const context = views.context(request);
     return reply.send(
       confirmationPage(context, {
-        ...decisionView(visit, shownTerms(views.shownDigest(elicitation), context.locale)),
+        ...decisionView(pages, visit, shownTerms(views.shownDigest(elicitation), context.locale)),
         confirmation: confirmationFactsOf(elicitation),
         approval: deps.signInPolicy.mustSignInAgain(elicitation, browserSession)
           ? { signInAgainHref: views.signInHref(elicitation) }
@@ -59,7 +57,11 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
     async accept(request, reply, visit, form) {
       const { elicitation, visitor, browserSession } = visit;
       try {
-        const approved = await deps.approvalFlow(elicitation, { visitor, browserSession, shown: form.shown ?? '' });
+        const approved = await deps.approvals.approve(elicitation, {
+          visitor,
+          browserSession,
+          shown: form.shown ?? '',
+        });
         if (approved.result === 'sign_in_again') return sendOpenPage(request, reply.code(403), visit, 'sign_in_again');
       } catch (error) {
         if (!(error instanceof RequestChangedError)) throw error;

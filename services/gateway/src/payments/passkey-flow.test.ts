@@ -8,9 +8,10 @@ import {
 import { createPasskeys } from '@postern/payment';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { describe, expect, test } from 'vitest';
+import { PasskeyCeremonies } from '../identity/passkeys/passkey-ceremony.ts';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { createElicitationStage, type ElicitationStage } from '../testing/elicitation-stage.ts';
-import { createPasskeyFlow } from './passkey-flow.ts';
+import { PasskeyFlow } from './passkey-flow.ts';
 
 const ORIGIN = 'https://gate.example';
 const MINUTE = 60_000;
@@ -18,7 +19,8 @@ type Payment = ElicitationOf<'payment'>;
 
 function createBench(stage: ElicitationStage = createElicitationStage()) {
   const passkeys = createPasskeys({ rpId: 'gate.example', rpName: 'Postern', origin: ORIGIN });
-  const flow = createPasskeyFlow({ ...stage, passkeys, announcedAs: () => undefined });
+  const ceremonies = new PasskeyCeremonies({ ...stage, passkeys, announcedAs: () => undefined });
+  const flow = new PasskeyFlow({ ...stage, ceremonies });
   const begin = async (asked: Payment, secret = 'browser') => {
     const { optionsJson, ...started } = await flow.begin(asked, { browserSession: undefined, secret });
     return { ...started, options: JSON.parse(optionsJson) as unknown };
@@ -179,7 +181,7 @@ describe('S67: a first passkey', () => {
     const proof = await bench.use(first, device);
     if (proof.result !== 'verified') throw new Error(proof.result);
     const approver = { visitor: stage.visitor, browserSession: await stage.browserSession() };
-    const approved = await stage.approvalFlow(first, { ...approver, shown: first.request.digest }, proof);
+    const approved = await stage.approvals.approve(first, { ...approver, shown: first.request.digest }, proof);
     expect(approved).toMatchObject({ result: 'approved' });
     const countsFrom = stage.clock.now() + FIRST_DELAY_MS;
     expect(await bench.flow.countsFrom(second)).toBe(countsFrom);

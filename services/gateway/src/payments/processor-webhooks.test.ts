@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { createPaymentBench } from '../testing/payment-bench.ts';
-import { createWebhookHandler } from './processor-webhooks.ts';
+import { ProcessorWebhooks } from './processor-webhooks.ts';
 
 async function createWebhookBench() {
   const bench = await createPaymentBench();
   const { scripted, stage, flow } = bench;
-  const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
+  const webhooks = new ProcessorWebhooks({ ...stage, paymentFlow: flow });
   return {
     ...bench,
     receive(event: Parameters<typeof scripted.calls>[0]): Promise<boolean> {
       scripted.calls(event);
-      return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
+      return webhooks.handle(scripted.processor, { body: new Uint8Array(), headers: {} });
     },
   };
 }

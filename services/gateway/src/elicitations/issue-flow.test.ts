@@ -8,7 +8,7 @@ import {
   sampleCredential,
   sampleTerms,
 } from '../testing/elicitation-stage.ts';
-import { assertPossiblePayment, elicitationRequestOf, patternedTextsIn } from './elicitation-request.ts';
+import { assertPossiblePayment, elicitationRequestOf, patternedTextsIn } from './issue-flow.ts';
 
 const check = { url: 'https://acme.example/whoami', basic: { username: 'user', password: 'word' } };
 const { caller } = createElicitationStage({ mcpServer: { credentialChecks: { 'acme-api': check } } });
