@@ -39,7 +39,7 @@ export function createApprovalFlow(p: {
   signInPolicy: SignInPolicy;
   passkeyPolicy: PasskeyPolicy;
   dailyLimits: DailyLimits;
-  auditLog: Pick<AuditLog, 'dailyLimitReached'>;
+  auditLog: AuditLog;
   now: Clock;
 }) {
   return async function approve(
@@ -80,7 +80,7 @@ export function createApprovalFlow(p: {
       if (!(error instanceof DailyLimitError) || payment === undefined) throw error;
       const total = error.spent + payment.request.terms.amount.minorUnits;
       if (passkey === undefined && total <= (within(true) ?? 0)) return { result: 'passkey_needed' };
-      p.auditLog.dailyLimitReached(elicitation);
+      p.auditLog.record('payment.daily_limit_reached', elicitation);
       return { result: 'daily_limit_reached' };
     }
   };

@@ -124,7 +124,7 @@ export function createPasskeyFlow(p: {
     ): Promise<RegistrationResult> {
       const { subject, elicitationId } = elicitation;
       const refused = (code: string, reason?: string): RegistrationResult => {
-        p.auditLog.passkeyRefused({ subject, elicitationId, code, reason });
+        p.auditLog.record('passkey.refused', { subject, elicitationId, code, reason });
         return { result: 'failed' };
       };
       const ceremony = await ceremonies.consume(purposeOf(elicitation, 'register'), form);
@@ -146,7 +146,7 @@ export function createPasskeyFlow(p: {
           payerOf(elicitation),
         );
         if (added !== 'added') return refused(`not_added_${added}`);
-        p.auditLog.passkeyAdded({ subject, passkeyId: passkey.passkeyId });
+        p.auditLog.record('passkey.added', { subject, passkey: passkey.passkeyId });
         return { result: 'verified', passkeyId: passkey.passkeyId };
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;
@@ -158,7 +158,7 @@ export function createPasskeyFlow(p: {
     async verify(elicitation: Payment, form: CeremonyForm): Promise<VerificationResult> {
       const { subject, elicitationId } = elicitation;
       const refused = (code: string): VerificationResult => {
-        p.auditLog.passkeyRefused({ subject, elicitationId, code });
+        p.auditLog.record('passkey.refused', { subject, elicitationId, code });
         return { result: 'failed' };
       };
       const ceremony = await ceremonies.consume(purposeOf(elicitation, 'assert'), form);
@@ -177,11 +177,11 @@ export function createPasskeyFlow(p: {
         // Read after `use` has found the passkey, because adding the passkey stored this time.
         const { countsFrom, upTo } = await countingOf(elicitation);
         if (countsFrom === undefined) return { result: 'verified', passkeyId, addedAt, upTo };
-        p.auditLog.passkeyRefused({ subject, elicitationId, code: 'too_new' });
+        p.auditLog.record('passkey.refused', { subject, elicitationId, code: 'too_new' });
         return { result: 'too_new', countsFrom };
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;
-        p.auditLog.passkeyRefused({ subject, elicitationId, ...refusalOf(error) });
+        p.auditLog.record('passkey.refused', { subject, elicitationId, ...refusalOf(error) });
         return { result: 'failed' };
       }
     },

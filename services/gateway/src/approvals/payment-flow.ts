@@ -64,7 +64,11 @@ export function createPaymentFlow(p: {
     const mcpServer = p.mcpServers.get(mcpServerId);
     // Since the issue, the payee may have been removed, or have another account: the operator no longer says where the money goes.
     if (mcpServer === undefined || !isForRegisteredPayee(mcpServer, request)) {
-      p.auditLog.chargeRefused(elicitation, processor.name, { processorCode: 'payee_not_registered' });
+      p.auditLog.record('payment.refused', {
+        ...elicitation,
+        processor: processor.name,
+        processorCode: 'payee_not_registered',
+      });
       return currentCharge(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
     const page = elicitationUrl(p.config.publicUrl, elicitationId);
@@ -88,7 +92,7 @@ export function createPaymentFlow(p: {
       });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'refused') throw error;
-      p.auditLog.chargeRefused(elicitation, processor.name, error.details);
+      p.auditLog.record('payment.refused', { ...elicitation, processor: processor.name, ...error.details });
       return currentCharge(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
     try {
@@ -153,7 +157,11 @@ export function createPaymentFlow(p: {
     if (!isCharging(elicitation)) return { state: 'settled', elicitation };
     const processor = p.processors.get(elicitation.request.processor);
     if (processor === undefined) {
-      p.auditLog.processorUnavailable(elicitation, elicitation.request.processor, 'not_configured');
+      p.auditLog.record('payment.processor_unavailable', {
+        ...elicitation,
+        processor: elicitation.request.processor,
+        code: 'not_configured',
+      });
       return { state: 'unavailable' };
     }
     try {
@@ -162,7 +170,12 @@ export function createPaymentFlow(p: {
       return await applyStatus(elicitation, charge, await getStatus(processor, charge, elicitation), unpaid);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      p.auditLog.processorUnavailable(elicitation, processor.name, error.code, error.details);
+      p.auditLog.record('payment.processor_unavailable', {
+        ...elicitation,
+        processor: processor.name,
+        code: error.code,
+        ...error.details,
+      });
       return { state: 'unavailable' };
     }
   }
@@ -187,7 +200,8 @@ export function createPaymentFlow(p: {
         elicitation,
         async (processor, charge) => {
           const status = await processor.close(charge.reference);
-          if (status.state === 'open') p.auditLog.chargeNotClosed(elicitation, processor.name, status.refusal);
+          if (status.state === 'open')
+            p.auditLog.record('payment.not_closed', { ...elicitation, processor: processor.name, ...status.refusal });
           return status;
         },
         as,

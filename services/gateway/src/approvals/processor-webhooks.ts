@@ -27,7 +27,7 @@ interface WebhookHandlerDeps {
   readonly stores: Pick<Stores, 'payments'>;
   readonly paymentFlow: Pick<PaymentFlow, 'check'>;
   readonly refundFlow: Pick<RefundFlow, 'find' | 'sync' | 'unexpected'>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable'>;
+  readonly auditLog: AuditLog;
 }
 
 /**
@@ -75,7 +75,11 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
       return await processor.webhook(webhook);
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'unavailable') throw error;
-      p.auditLog.processorUnavailable({}, processor.name, error.code, error.details);
+      p.auditLog.record('payment.processor_unavailable', {
+        processor: processor.name,
+        code: error.code,
+        ...error.details,
+      });
       return 'unavailable';
     }
   }
@@ -93,7 +97,12 @@ export function createWebhookHandler(p: WebhookHandlerDeps) {
       status = await processor.status(event.reference);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      p.auditLog.processorUnavailable(elicitation ?? event, processor.name, error.code, error.details);
+      p.auditLog.record('payment.processor_unavailable', {
+        ...(elicitation ?? event),
+        ...error.details,
+        processor: processor.name,
+        code: error.code,
+      });
       return false;
     }
     if (status.state !== 'paid') return true;
@@ -120,7 +129,7 @@ interface ByProcessor {
 
 export interface ProcessorWebhookDeps extends WebhookHandlerDeps {
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'webhookRefused'>;
+  readonly auditLog: AuditLog;
   readonly telemetry: Pick<Telemetry, 'traceRequests'> | undefined;
 }
 
@@ -148,7 +157,7 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
       if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'signature_invalid') throw error;
-      deps.auditLog.webhookRefused({ processor: processor.name, code: error.code });
+      deps.auditLog.record('payment.webhook_refused', { processor: processor.name, code: error.code });
       throw new ProblemError('unauthenticated');
     }
     return reply.code(204).send();

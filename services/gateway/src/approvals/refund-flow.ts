@@ -11,6 +11,7 @@ import {
   type Payment,
   type PaymentChange,
   type Refund,
+  refundedOf,
   refundIdOf,
   refusedRefund,
   reportedChange,
@@ -40,7 +41,7 @@ export function createRefundFlow(p: {
   service: Pick<ElicitationService, 'read'>;
   processors: ReadonlyMap<string, PaymentProcessor>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded' | 'refundRequested' | 'paymentChanged'>;
+  auditLog: AuditLog;
   now: Clock;
 }) {
   const { payments } = p.stores;
@@ -64,13 +65,19 @@ export function createRefundFlow(p: {
   async function commit(change: PaymentChange): Promise<Payment | undefined> {
     if ((await payments.put(change)) === 'conflict') return undefined;
     const { payment, announces } = change;
-    if (announces !== undefined) p.auditLog.paymentChanged(payment, announces);
+    if (announces !== undefined)
+      p.auditLog.record(announces, {
+        ...payment,
+        currency: payment.amount.currency,
+        refundedMinorUnits: refundedOf(payment),
+        dispute: announces === 'payment.disputed' ? payment.disputes.at(-1)?.status : undefined,
+      });
     if (announces === 'payment.refund_failed' && !payment.completes) reportFailed(payment);
     return { ...change.payment, version: change.payment.version + 1, paidAt: change.payment.paidAt || p.now() };
   }
 
-  const reportFailed = ({ processor, processorReference, ...payment }: Payment) =>
-    p.auditLog.refundNeeded(payment, { processor, processorReference, reason: 'refund_failed' });
+  const reportFailed = (payment: Payment) =>
+    p.auditLog.record('payment.refund_needed', { ...payment, reason: 'refund_failed' });
 
   /**
    * Pays back a part of a payment, or all of it.
@@ -100,7 +107,8 @@ export function createRefundFlow(p: {
         createdAt: p.now(),
       }),
     });
-    if (result === 'reserved') p.auditLog.refundRequested(payment, refund);
+    if (result === 'reserved')
+      p.auditLog.record('payment.refund_requested', { ...refund, ...payment, currency: payment.amount.currency });
     return settled(payment, refund);
   }
 
@@ -148,7 +156,7 @@ export function createRefundFlow(p: {
   ): Promise<{ readonly answer: T } | { readonly refused: string | undefined } | undefined> {
     const processor = p.processors.get(payment.processor);
     if (processor === undefined) {
-      p.auditLog.processorUnavailable(payment, payment.processor, 'not_configured');
+      p.auditLog.record('payment.processor_unavailable', { ...payment, code: 'not_configured' });
       return undefined;
     }
     try {
@@ -156,7 +164,7 @@ export function createRefundFlow(p: {
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
       if (error.code === 'refused') return { refused: error.processorCode };
-      p.auditLog.processorUnavailable(payment, payment.processor, error.code, error.details);
+      p.auditLog.record('payment.processor_unavailable', { ...payment, ...error.details, code: error.code });
       return undefined;
     }
   }

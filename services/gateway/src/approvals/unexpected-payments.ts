@@ -37,7 +37,7 @@ export function createUnexpectedPayments(p: {
   stores: Pick<Stores, 'payments'>;
   processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canRefund'>>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  auditLog: Pick<AuditLog, 'refundNeeded' | 'refundRequested'>;
+  auditLog: AuditLog;
   now: Clock;
   /** Returns the payment as committed; undefined after a conflict. */
   commit: (change: PaymentChange) => Promise<Payment | undefined>;
@@ -72,7 +72,12 @@ export function createUnexpectedPayments(p: {
       if (known !== undefined && reserved?.result !== 'reserved') return known;
       const committed = await commit({ payment: reserved?.payment ?? payment });
       if (committed === undefined) continue;
-      if (reserved !== undefined) p.auditLog.refundRequested(committed, reserved.refund);
+      if (reserved !== undefined)
+        p.auditLog.record('payment.refund_requested', {
+          ...reserved.refund,
+          ...committed,
+          currency: committed.amount.currency,
+        });
       return committed;
     }
     throw new DomainError('contention', 'The payment keeps changing.');
@@ -95,7 +100,8 @@ export function createUnexpectedPayments(p: {
   }: UnexpectedPayment) {
     const { processorReference, amount, mode } = status;
     const about = elicitation ?? { elicitationId: named ?? elicitationId ?? '' };
-    const report = () => p.auditLog.refundNeeded(about, { processor, processorReference, reason });
+    const report = () =>
+      p.auditLog.record('payment.refund_needed', { ...about, processor, processorReference, reason });
     if (elicitationId === undefined) return report();
     if (elicitation === undefined || !isOfKind(elicitation, 'payment')) report();
     else {

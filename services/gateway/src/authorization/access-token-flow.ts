@@ -85,7 +85,8 @@ export function createAccessTokenFlow(p: {
       // A token set that was stored during the wait is as fresh as possible, however short its lifetime.
       if (isGood(connection) || generationNumber(connection) !== generationNumber(first)) return connection;
       const isRejected = isRejectedOne(connection);
-      if (isRejected && connection === first) p.auditLog.tokenRejected(connection, caller.mcpServerId);
+      if (isRejected && connection === first)
+        p.auditLog.record('connection.token_rejected', { ...connection, mcpServerId: caller.mcpServerId });
       const isUsable = !isRejected && tokenFreshness(connection, p.now()) !== 'stale';
       if (!connection.refreshable) {
         if (isUsable) return connection;
@@ -93,7 +94,7 @@ export function createAccessTokenFlow(p: {
         if (isRejected && p.now() - connection.updatedAt < YOUNG_MS) return connection;
         if (isRejected) {
           const lost = await connections.markLost({ current: connection, reason: 'rejected' });
-          if (lost.result === 'stored') p.auditLog.connectionLost(connection, 'rejected');
+          if (lost.result === 'stored') p.auditLog.record('connection.lost', { ...connection, reason: 'rejected' });
           // The user has reconnected since: the new token set has not been rejected.
           if (lost.result === 'superseded' && lost.connection.lost === undefined) continue;
         }
@@ -167,7 +168,11 @@ export function createAccessTokenFlow(p: {
         ...(callbackMembers === undefined ? {} : { callbackMembers }),
         ...(request.dpop === undefined ? {} : { dpopProof: await proof(connection, tokens, request.dpop) }),
       };
-      p.auditLog.tokenRead({ connectionId, mcpServerId: caller.mcpServerId, subject: connection.subject });
+      p.auditLog.record('connection.token_read', {
+        connectionId,
+        mcpServerId: caller.mcpServerId,
+        subject: connection.subject,
+      });
       if (encryption === undefined || (request.sealed !== true && !encryption.required))
         return { accessToken: tokens.accessToken, ...facts };
       const { mcpServerId } = caller;

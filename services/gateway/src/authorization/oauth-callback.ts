@@ -151,7 +151,7 @@ export function createOAuthCallback(p: {
   async function handle(response: AuthorizationResponse): Promise<CallbackResult> {
     const refuse = (reason: RefusalReason, elicitationId?: string): CallbackResult => {
       const { mcpServerId, providerName: provider } = response;
-      auditLog.callbackRefused({
+      auditLog.record('callback.refused', {
         reason,
         mcpServerId,
         provider,
@@ -216,7 +216,7 @@ export function createOAuthCallback(p: {
       grant = await exchange(elicitation, secret, validated.code);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
-      auditLog.callbackRefused({
+      auditLog.record('callback.refused', {
         reason: error.code,
         mcpServerId: response.mcpServerId,
         provider: response.providerName,

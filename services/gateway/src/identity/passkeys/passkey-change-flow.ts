@@ -50,7 +50,7 @@ export function createPasskeyChangeFlow(p: {
 
   function recordRefusal(subject: Subject, error: unknown): undefined {
     if (!(error instanceof PasskeyError)) throw error;
-    p.auditLog.passkeyRefused({ subject, ...refusalOf(error) });
+    p.auditLog.record('passkey.refused', { subject, ...refusalOf(error) });
   }
 
   /** Verifies an assertion over this change, and returns the id of its passkey. Undefined if the assertion is rejected. */
@@ -61,7 +61,7 @@ export function createPasskeyChangeFlow(p: {
   ): Promise<string | undefined> {
     const owner = passkeyOwnerIn({ subject, ...session });
     const ceremony = await ceremonies.consume(purposeOf(owner, change), { ...answer, secret: id });
-    if (ceremony === undefined) return void p.auditLog.passkeyRefused({ subject, code: 'ceremony_unknown' });
+    if (ceremony === undefined) return void p.auditLog.record('passkey.refused', { subject, code: 'ceremony_unknown' });
     try {
       const { passkeyId, signCount, backedUp } = await p.passkeys.verifyAssertion({
         response: ceremony.response,
@@ -70,7 +70,7 @@ export function createPasskeyChangeFlow(p: {
       });
       const used = await p.stores.passkeys.use({ subject: owner, passkeyId, signCount, backedUp });
       if (used === 'used') return passkeyId;
-      return void p.auditLog.passkeyRefused({ subject, code: `counter_${used}` });
+      return void p.auditLog.record('passkey.refused', { subject, code: `counter_${used}` });
     } catch (error) {
       return recordRefusal(subject, error);
     }
@@ -97,7 +97,7 @@ export function createPasskeyChangeFlow(p: {
       const { subject } = browserSession;
       // Another request may have removed and reported it already.
       if (await p.stores.passkeys.remove(passkeyOwnerIn(browserSession), passkeyId, p.announcedAs(subject)))
-        p.auditLog.passkeyRemoved({ subject, passkeyId });
+        p.auditLog.record('passkey.removed', { subject, passkey: passkeyId });
       return true;
     },
 
@@ -110,7 +110,7 @@ export function createPasskeyChangeFlow(p: {
       const { subject } = browserSession;
       // Another request may have removed it.
       if (await p.stores.passkeys.rename(passkeyOwnerIn(browserSession), passkeyId, label))
-        p.auditLog.passkeyRenamed({ subject, passkeyId });
+        p.auditLog.record('passkey.renamed', { subject, passkey: passkeyId });
     },
 
     /** Permits one further passkey, and starts its registration. Undefined if the assertion is rejected. */
@@ -134,7 +134,7 @@ export function createPasskeyChangeFlow(p: {
       const owner = passkeyOwnerIn(browserSession);
       const ceremony = await ceremonies.consume(additionOf(owner), { ...answer, secret: id });
       if (ceremony?.permittedBy === undefined) {
-        p.auditLog.passkeyRefused({ subject, code: 'ceremony_unknown' });
+        p.auditLog.record('passkey.refused', { subject, code: 'ceremony_unknown' });
         return false;
       }
       try {
@@ -142,8 +142,8 @@ export function createPasskeyChangeFlow(p: {
         const passkey = await p.passkeys.verifyRegistration({ response, challenge, subject: owner });
         const as = p.announcedAs(subject);
         const added = await p.stores.passkeys.add(passkey, MAX_PASSKEYS, permittedBy, undefined, as);
-        if (added === 'added') p.auditLog.passkeyAdded({ subject, passkeyId: passkey.passkeyId });
-        else p.auditLog.passkeyRefused({ subject, code: `not_added_${added}` });
+        if (added === 'added') p.auditLog.record('passkey.added', { subject, passkey: passkey.passkeyId });
+        else p.auditLog.record('passkey.refused', { subject, code: `not_added_${added}` });
         return added === 'added';
       } catch (error) {
         recordRefusal(subject, error);
