@@ -7,7 +7,7 @@ const slow = isShortRun ? ['**/*.all.test.ts', '**/*.all.integration.test.ts'] :
 
 export default defineConfig({
   test: {
-    include: ['{packages,services,scripts,infra,test}/**/*.test.ts'],
+    include: ['{packages,services,tools,scripts,infra,test}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...slow],
     pool: 'forks',
     // A tenth less processor time than with the default, which collects garbage more often.

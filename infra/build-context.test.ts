@@ -27,7 +27,7 @@ const scripts = stages.flatMap(({ name, steps }) =>
 );
 
 test('the Dockerfile names the scripts that build and start the images', () => {
-  expect(scripts.map(([, script]) => script)).toEqual(['scripts/packages/image.ts', 'services/demo/src/main.ts']);
+  expect(scripts.map(([, script]) => script)).toEqual(['scripts/packages/image.ts', 'tools/demo/src/main.ts']);
 });
 
 const bundled = ['gateway', 'services/gateway/src/postern.ts'] as const;

@@ -15,7 +15,7 @@ const commands: readonly (readonly [string, ...string[]])[] = [
   ['dev'],
   ['test', '--all'],
   ['verify', '--mutations'],
-  ['bench', '--quick', '--only', '--profile', '--shares', '--plot', '--report'],
+  ['bench', '--quick', '--only', '--compare', '--profile', '--shares', '--plot', '--report'],
   ['conformance'],
   ['packages'],
   ['faults', '--long', '--only', '--seed', '--seeds', '--out', '--record'],

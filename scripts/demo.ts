@@ -1,5 +1,5 @@
 /**
- * `pnpm demo [arguments]`: services/demo with the same arguments. Unattended, a browser acts as the user; setup
+ * `pnpm demo [arguments]`: tools/demo with the same arguments. Unattended, a browser acts as the user; setup
  * installs it where it can.
  */
 import { runNode } from './child.ts';
@@ -7,4 +7,4 @@ import { setupIfPossible } from './setup.mjs';
 
 const args = process.argv.slice(2);
 if (args.includes('--unattended')) await setupIfPossible(['chromium']);
-process.exitCode = await runNode(['services/demo/src/main.ts', ...args]);
+process.exitCode = await runNode(['tools/demo/src/main.ts', ...args]);

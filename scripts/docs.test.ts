@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { root } from './child.ts';
 
-const documents = globSync(['*.md', 'docs/*.md', 'docs/runbooks/*.md', '{packages,services,test}/*/*.md'], {
+const documents = globSync(['*.md', 'docs/*.md', 'docs/runbooks/*.md', '{packages,services,tools,test}/*/*.md'], {
   cwd: root,
 }).sort();
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -19,7 +19,11 @@ describe.each(documents)('%s', document => {
   });
 
   test('names only files and folders that exist', () => {
-    const named = [...read(document).matchAll(/`((?:\.ci|packages|services|scripts|test|infra)\/[\w./-]*)`/g)];
+    const named = [
+      ...read(document).matchAll(
+        /`((?:\.ci|packages|services|tools(?!\/(?:call|list)`)|scripts|test|infra)\/[\w./-]*)`/g,
+      ),
+    ];
     expect(named.map(([, path]) => path ?? '').filter(path => !existsSync(join(root, path)))).toEqual([]);
   });
 });
@@ -41,7 +45,9 @@ test.each(forUsers)('%s has only commands that users of the packages have', docu
   expect(text.match(/\bnpx (?:-y )?postern\b.*/g) ?? []).toEqual([]);
   // Files of the checkout: a program of ours is in a package.
   const blocks = [...text.matchAll(/^ *```(?:sh|console)\n([\s\S]*?)^ *```/gm)].map(([, block]) => block ?? '');
-  expect(blocks.flatMap(block => block.match(/\b(?:services|packages|scripts|test)\/\S*\.ts\b/g) ?? [])).toEqual([]);
+  expect(blocks.flatMap(block => block.match(/\b(?:services|packages|tools|scripts|test)\/\S*\.ts\b/g) ?? [])).toEqual(
+    [],
+  );
 });
 
 test.each(documents)('%s links only to files and folders that exist', document => {

@@ -10,7 +10,17 @@ import { readSource, repositoryPaths } from './source-tree.ts';
 
 const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
 const knip = join(root, 'node_modules/knip/bin/knip.js');
-const product = ['--production', '--include', 'files,exports,duplicates', '-W', '!packages/testkit', '-W', '!test'];
+const product = [
+  '--production',
+  '--include',
+  'files,exports,duplicates',
+  '-W',
+  '!packages/testkit',
+  '-W',
+  '!test',
+  '-W',
+  '!tools/*',
+];
 
 const commands = [
   [biome, 'ci', '--error-on-warnings'],

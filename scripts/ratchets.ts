@@ -7,18 +7,18 @@
 export const floors: Readonly<Record<string, number>> = {
   'packages/api': 12,
   'packages/authorization': 14,
-  'packages/conformance': 9,
+  'tools/conformance': 9,
   'packages/elicitation': 12,
   'packages/host': 8,
   'packages/mcp': 21,
-  'packages/openid-server': 5,
+  'tools/openid-server': 5,
   'packages/pages': 16,
   'packages/payment': 8,
   'packages/store-redis': 15,
   'packages/store-sqlite': 9,
   'packages/testkit': 9,
   'packages/vault': 5,
-  'services/demo': 14,
+  'tools/demo': 14,
   'services/gateway': 27,
 };
 

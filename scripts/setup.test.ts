@@ -260,7 +260,7 @@ describe('setup.mjs', () => {
   });
 });
 
-const manifests = globSync(['package.json', '{packages,services}/*/package.json'], { cwd: root });
+const manifests = globSync(['package.json', '{packages,services,tools}/*/package.json'], { cwd: root });
 const scriptsOf = z.object({ scripts: z.record(z.string(), z.string()).default({}) });
 const commands = manifests.flatMap(path =>
   Object.entries(scriptsOf.parse(JSON.parse(readFileSync(join(root, path), 'utf8'))).scripts).map(

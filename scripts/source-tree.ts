@@ -37,7 +37,12 @@ export function repositoryPaths(folder = root): readonly string[] {
 
 export function readSource(path: string): SourceFile {
   const text = readFileSync(join(root, path), 'utf8');
-  return { path, text, imports: sourceImports(text), isTest: /\.test\.ts$|^test\//.test(path) };
+  return {
+    path,
+    text,
+    imports: sourceImports(text),
+    isTest: /\.test\.ts$|^test\/|^tools\/(?:bench|foreign|mutations)\//.test(path),
+  };
 }
 
 export function workspacePackages(): readonly WorkspacePackage[] {
@@ -45,7 +50,7 @@ export function workspacePackages(): readonly WorkspacePackage[] {
   return (
     paths
       // As pnpm-workspace.yaml lists them. Other manifests install programs for a test.
-      .filter(path => /^(?:packages|services)\/[^/]+\/package\.json$|^test\/[^/]+\/package\.json$/.test(path))
+      .filter(path => /^(?:packages|services|tools)\/[^/]+\/package\.json$|^test\/package\.json$/.test(path))
       .map(path => {
         const folder = dirname(path);
         const manifest = readManifest(folder);

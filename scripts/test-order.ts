@@ -43,7 +43,7 @@ export const LONG_FILES: readonly string[] = [
   'test/reload/reload.test.ts',
   'test/admin-api/admin-api.test.ts',
   'packages/elicitation/src/elicitation.model.test.ts',
-  'packages/conformance/src/client/scenarios.test.ts',
+  'tools/conformance/src/client/scenarios.test.ts',
 ];
 
 interface TestFile {

@@ -1,6 +1,6 @@
 /**
  * `pnpm verify`: every check, one after the other, and a summary with one line for each. `pnpm verify --mutations [filter]`
- * shows instead that the tests find the faults of `scripts/mutations`.
+ * shows instead that the tests find the faults of `tools/mutations`.
  */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
@@ -21,7 +21,7 @@ const checks: readonly Check[] = [
 const args = process.argv.slice(2);
 if (args.includes('--mutations')) {
   const filters = args.filter(argument => argument !== '--mutations');
-  process.exit(await runNode(['scripts/mutations/main.ts', ...filters], { stdio: ['ignore', 'inherit', 'inherit'] }));
+  process.exit(await runNode(['tools/mutations/main.ts', ...filters], { stdio: ['ignore', 'inherit', 'inherit'] }));
 }
 
 commandLine({

@@ -65,7 +65,7 @@ test('only the job that publishes may write, and only its identity', () => {
 test('releases give one version to every package that is published', () => {
   const { fixed } = z.object({ fixed: z.array(z.array(z.string())) }).parse(JSON.parse(read('.changeset/config.json')));
   const manifestSchema = z.object({ name: z.string(), version: z.string().optional(), private: z.literal(true) });
-  const manifests = globSync('{packages,services}/*/package.json', { cwd: root }).map(path =>
+  const manifests = globSync('{packages,services,tools}/*/package.json', { cwd: root }).map(path =>
     manifestSchema.parse(JSON.parse(read(path))),
   );
   const versioned = manifests.filter(({ version }) => version !== undefined);

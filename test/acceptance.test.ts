@@ -235,7 +235,7 @@ const isSlow = (path: string) => /\.all\.(?:integration\.)?test\.ts$/.test(path)
 const onlyInFull: readonly string[] = ['L6'];
 
 describe('the acceptance list', () => {
-  const titles = ['packages', 'services', 'test', 'infra', 'scripts']
+  const titles = ['packages', 'services', 'tools', 'test', 'infra', 'scripts']
     .flatMap(directory => testFiles(join(root, directory)))
     .flatMap(path =>
       [...readFileSync(path, 'utf8').matchAll(TITLE)].map(match => ({ path, title: match[2] ?? match[4] ?? '' })),

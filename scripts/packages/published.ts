@@ -15,7 +15,7 @@ export const libraries: readonly PublishedPackage[] = [
   { name: '@postern/api', folder: 'packages/api' },
   { name: '@postern/mcp', folder: 'packages/mcp' },
   { name: '@postern/host', folder: 'packages/host' },
-  { name: '@postern/conformance', folder: 'packages/conformance' },
+  { name: '@postern/conformance', folder: 'tools/conformance' },
 ];
 
 /** Bundled together with the packages of this repository that it imports. */
@@ -26,4 +26,4 @@ export const gateway: PublishedProgram = {
 };
 
 /** Contains the gateway. */
-export const demo: PublishedProgram = { name: '@postern/demo', folder: 'services/demo', program: 'postern-demo' };
+export const demo: PublishedProgram = { name: '@postern/demo', folder: 'tools/demo', program: 'postern-demo' };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { problemSchema } from '@postern/api';
 import { runCli } from '@postern/gateway';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -123,6 +123,15 @@ function strictly(schema: unknown): unknown {
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 const answered = new Map<string, Set<number>>();
+/** One for each described response, by operation and status: compiling one takes longer than the request. */
+const validators = new Map<string, ValidateFunction>();
+
+async function validatorOf(schema: z.infer<typeof schemaOf>): Promise<ValidateFunction> {
+  const { components } = await documentOf();
+  // A problem is described in two parts.
+  const isProblem = 'allOf' in schema;
+  return ajv.compile(isProblem ? { ...schema, components } : Object(strictly({ ...schema, components })));
+}
 
 /** Asserts that the document describes this response: status and content type, and exactly its members. */
 async function expectDescribed(method: string, url: string, answer: Response, body: unknown): Promise<void> {
@@ -134,11 +143,10 @@ async function expectDescribed(method: string, url: string, answer: Response, bo
   answered.set(operationId, (answered.get(operationId) ?? new Set()).add(answer.status));
   const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
   const { schema } = responses[answer.status]?.content[type] ?? {};
-  const { components } = await documentOf();
   if (schema === undefined) throw new Error(`${operationId} does not describe ${answer.status} ${type}`);
-  // A problem is described in two parts.
-  const isProblem = 'allOf' in schema;
-  const validate = ajv.compile(isProblem ? { ...schema, components } : Object(strictly({ ...schema, components })));
+  const name = `${operationId} ${answer.status} ${type}`;
+  const validate = validators.get(name) ?? (await validatorOf(schema));
+  validators.set(name, validate);
   validate(body);
   expect({ operationId, faults: validate.errors ?? [] }).toEqual({ operationId, faults: [] });
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const sources = [read('packages/mcp/src/options.ts'), read('packages/mcp/src/http/endpoint.ts')].join('\n');
+const sources = [read('packages/mcp/src/gate/environment.ts'), read('packages/mcp/src/http/endpoint.ts')].join('\n');
 
 /** The default of an option, as its schema writes it: a product of numbers. */
 function defaultOf(option: string): number | undefined {

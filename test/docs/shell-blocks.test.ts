@@ -49,7 +49,7 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
   [/^npx @postern\/gateway pages preview( --out preview)?$/, 'test/preview runs it'],
   [
     /^npx @postern\/conformance (http|client --command )/,
-    'test/conformance/any-server runs the program, packages/conformance its options, and test/packages the tarball',
+    'test/conformance/any-server runs the program, tools/conformance its options, and test/packages the tarball',
   ],
   [/^npx @postern\/gateway start$/, 'published-packages.all.test.ts runs the program'],
   [
@@ -224,7 +224,7 @@ async function runCommand(command: string, shown: string): Promise<void> {
     return;
   }
   const [, workspace = '', name = ''] = /^pnpm --filter @postern\/(\S+) (\S+)$/.exec(command) ?? [];
-  const workspaceFolder = ['packages', 'services']
+  const workspaceFolder = ['packages', 'services', 'tools']
     .map(parent => join(parent, workspace))
     .find(path => existsSync(join(root, path)));
   const file =

@@ -110,7 +110,7 @@ const textOf = ({ invariant, elicitationId, message }: Violation) =>
 function messagesOf(error: unknown): string[] {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.slice(0, 5).flatMap(messagesOf);
   if (!(error instanceof Error)) return [String(error)];
-  const at = /\n\s+at .*?((?:test|packages|services)\/[^)\n]+)/.exec(error.stack ?? '')?.[1];
+  const at = /\n\s+at .*?((?:test|tools|packages|services)\/[^)\n]+)/.exec(error.stack ?? '')?.[1];
   return [at === undefined ? error.message : `${error.message} (${at})`];
 }
 

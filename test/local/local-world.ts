@@ -8,6 +8,7 @@ import { Client, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { findLocalGateway, localStatusSchema, personalFiles, stoppedSchema } from '@postern/api/local';
 import { z } from 'zod';
+import { compileCache } from '../support/compiled-gateway.ts';
 import { acceptFormIn, createRawBrowser } from '../support/raw-browser.ts';
 
 const require = createRequire(import.meta.url);
@@ -51,7 +52,7 @@ export class LocalWorld implements AsyncDisposable {
   readonly root = mkdtempSync(join(tmpdir(), 'postern-local-'));
   readonly home = join(this.root, 'home');
   readonly files = personalFiles(join(this.home, '.local/state/postern'));
-  readonly env = { HOME: this.home, PATH: process.env['PATH'] ?? '', TMPDIR: this.root };
+  readonly env = { HOME: this.home, PATH: process.env['PATH'] ?? '', TMPDIR: this.root, ...compileCache };
   readonly #stack = new AsyncDisposableStack();
 
   constructor() {
@@ -79,7 +80,11 @@ export class LocalWorld implements AsyncDisposable {
       const local = pathToFileURL(join(gatewayFolder, 'src/local.ts')).href;
       writeFileSync(
         join(place, 'postern.js'),
-        `import { local } from ${JSON.stringify(local)};\nawait local(process.argv.slice(3), ${JSON.stringify(gateway)});\n`,
+        `import { enableCompileCache } from 'node:module';
+enableCompileCache(${JSON.stringify(compileCache.NODE_COMPILE_CACHE)});
+const { local } = await import(${JSON.stringify(local)});
+await local(process.argv.slice(3), ${JSON.stringify(gateway)});
+`,
       );
     }
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, type: 'module' }));

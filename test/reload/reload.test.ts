@@ -11,6 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { deliveryForm, issueFor, visitorFor } from '../support/asks.ts';
 import { listen } from '../support/event-listener.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
+import { isShortRun } from '../support/run-size.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { askFor, createApi, hashOf, keyOf, startWorld, type World } from '../support/world.ts';
 
@@ -413,7 +414,7 @@ describe('many reloads', () => {
     const onWarning = ({ message }: Error) => warnings.push(message);
     process.on('warning', onWarning);
     const generations: WeakRef<object>[] = [];
-    for (let round = 0; round < 50; round += 1) {
+    for (let round = 0; round < (isShortRun ? 20 : 50); round += 1) {
       generations.push(new WeakRef(gateway().app));
       await step(round);
     }

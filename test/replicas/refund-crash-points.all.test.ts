@@ -119,7 +119,7 @@ async function reserved(change?: Partial<GatewayConfigInput>): Promise<Scene> {
     start: reserve,
     async repeat() {
       await reserve();
-      await world.gateways[0]?.deps.refundFlow.check(person.elicitationId as `el_${string}`);
+      await world.gateways[0]?.deps.refunds.check(person.elicitationId as `el_${string}`);
     },
   };
 }

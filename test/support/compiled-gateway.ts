@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url));
 const gateway = dirname(createRequire(import.meta.url).resolve('@postern/gateway'));
+/** For a process that gets no other variable of ours. */
+export const compileCache = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? folder } as const;
 let filled: Promise<void> | undefined;
 
 /**
@@ -14,15 +16,14 @@ let filled: Promise<void> | undefined;
  * that `pnpm start` uses as well. A killed process never writes to it, so the first call of a clone fills it.
  */
 export async function compiledGateway(): Promise<{ readonly NODE_COMPILE_CACHE: string }> {
-  const env = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? folder };
-  if (!existsSync(env.NODE_COMPILE_CACHE)) filled ??= fill(env);
+  if (!existsSync(compileCache.NODE_COMPILE_CACHE)) filled ??= fill();
   await filled;
-  return env;
+  return compileCache;
 }
 
-async function fill(env: { readonly NODE_COMPILE_CACHE: string }): Promise<void> {
+async function fill(): Promise<void> {
   const child = spawn(process.execPath, [join(gateway, 'platform/fill-compile-cache.ts')], {
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...compileCache },
     stdio: 'ignore',
   });
   await once(child, 'exit');

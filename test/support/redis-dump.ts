@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { RECORD_PIECES } from './stored-elicitation.ts';
+
+/** Fields of a record, in order: the store splits a short record. */
+export const RECORD_PIECES = ['record', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'];
 
 /**
  * Everything in a Redis: type, value and absolute expiry by key, in a deterministic order. Taken after all events have reached their

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { RECORD_PIECES } from './redis-dump.ts';
 import { changeFile, dumpFile } from './store-dump.ts';
 import type { World } from './world-parts.ts';
 
@@ -27,9 +28,6 @@ export async function expireRecord(world: World, elicitationId: string): Promise
   }
   await withRecord(world, elicitationId, (redis, key) => redis.del(key));
 }
-
-/** Fields of a record, in order: the store splits a short record. */
-export const RECORD_PIECES = ['record', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'];
 
 /** Changes a text in the record, as an attacker with access to the store would. @throws if the record does not contain it */
 export async function tamper(world: World, elicitationId: string, from: string, to: string): Promise<void> {

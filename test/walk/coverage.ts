@@ -11,7 +11,7 @@ export interface Coverage extends AsyncDisposable {
 /** Time after the response in which Redis announces the commit to every replica, in milliseconds. */
 const SETTLE_MS = 50;
 /** Product code: neither a dependency nor the testkit, the demo, tests or test support. */
-const OWN_MODULE = /^(?:packages|services)\/(?!testkit\/|demo\/)[^/]+\/src\/(?!testing\/)(?!.*\.test\.ts$).+\.ts$/;
+const OWN_MODULE = /^(?:packages|services)\/(?!testkit\/)[^/]+\/src\/(?!testing\/)(?!.*\.test\.ts$).+\.ts$/;
 
 /** @param root folder of the repository, ending in a slash */
 export async function startCoverage(root: string): Promise<Coverage> {

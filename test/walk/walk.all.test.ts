@@ -13,9 +13,9 @@ describe('the modules of a request', () => {
   it.each([
     ['POST elicitations', 'services/gateway/src/elicitations/', 'packages/store-redis/'],
     ['OAuth callback', 'services/gateway/src/authorization/oauth-callback', 'packages/vault/'],
-    ['Stripe approval', 'services/gateway/src/approvals/', 'packages/payment/src/stripe'],
+    ['Stripe approval', 'services/gateway/src/payments/', 'packages/payment/src/stripe'],
     ['GET ?wait=, woken', 'packages/elicitation/src/reading', 'packages/store-redis/src/wake-up'],
-    ['authorize(), connected', 'packages/mcp/src/authorize', 'packages/mcp/src/gateway-client'],
+    ['authorize(), connected', 'packages/mcp/src/ask/authorize', 'packages/mcp/src/gateway/client'],
     ['authorize(), asked', 'packages/mcp/src/eras/modern', 'packages/api/'],
   ])('of %s include %s and %s', (request, ...expected) => {
     const modules = modulesOf(request);

@@ -32,6 +32,6 @@ export async function measureWalks(): Promise<readonly Walk[]> {
 /** Returns the package of a module, or its room in the gateway. */
 export function roomOf(path: string): string {
   const [parent, name, , room] = path.split('/');
-  if (parent === 'packages') return `packages/${name}`;
+  if (parent === 'packages' || parent === 'tools') return `${parent}/${name}`;
   return room === undefined || room.endsWith('.ts') ? `${name}` : `${name}/${room}`;
 }

@@ -1,11 +1,11 @@
 import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
 import { describe, expect, test } from 'vitest';
-import { askDigest } from './ask-digest.ts';
 import { generationNumber } from './connection.ts';
 import type { Issued, RequestInput } from './elicitation-service.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { PaymentRequest } from './requests.ts';
+import { askDigest } from './requests.ts';
 import { answered, asked, charging, person, redeemable, requests, samples } from './testing/kind-bench.ts';
 import { alice, bob, ISSUER, issuedIn, mcpServer, TTL_MS } from './testing/samples.ts';
 import { createServiceBench } from './testing/service-bench.ts';

@@ -15,9 +15,8 @@ import { createSamePersonCheck } from './same-person-check.ts';
 import { createSubmissions } from './submissions.ts';
 
 export type { Settlement } from './approvals.ts';
-export type { RequestInput } from './authorize-request.ts';
 export type { OneTime } from './decisions.ts';
-export type { Issued, IssueElicitation } from './issuance.ts';
+export type { Issued, IssueElicitation, RequestInput } from './issuance.ts';
 
 export interface ElicitationServiceDeps {
   readonly elicitations: ElicitationStore;

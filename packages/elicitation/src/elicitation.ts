@@ -1,6 +1,5 @@
 import type { ElicitationId } from './ids.ts';
-import type { LocalText } from './local-text.ts';
-import type { Approval, Charge, ElicitationRequest, Kind, Outcome, RequestOf } from './requests.ts';
+import type { Approval, Charge, ElicitationRequest, Kind, LocalText, Outcome, RequestOf } from './requests.ts';
 import type { Subject } from './subject.ts';
 
 /** How the gateway learns that the browser belongs to the subject (design: "Same person"). */

@@ -1,5 +1,4 @@
 export * from './apply-transition.ts';
-export * from './ask-digest.ts';
 export * from './audit.ts';
 export * from './browser-session.ts';
 export * from './connection.ts';
@@ -12,7 +11,6 @@ export * from './event-carrier.ts';
 export * from './events.ts';
 export * from './ids.ts';
 export * from './listing.ts';
-export * from './local-text.ts';
 export * from './mcp-server.ts';
 export * from './mute.ts';
 export * from './one-time.ts';

@@ -1,5 +1,20 @@
-import type { ConnectionId, CredentialId } from './ids.ts';
-import type { LocalText } from './local-text.ts';
+import canonicalize from 'canonicalize';
+import { type ConnectionId, type CredentialId, digestOf } from './ids.ts';
+
+/** A text of an MCP server: in one language that is not named, or in several by language tag (BCP 47). At least one. */
+export type LocalText = string | { readonly [language: string]: string };
+
+/** The order in which languages stand in for a missing one, as on the pages. */
+const STAND_INS = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];
+
+/** Returns the text that a page in this language shows. */
+export function textIn(text: LocalText, language?: string): string {
+  if (typeof text === 'string') return text;
+  const found = [language, ...STAND_INS, ...Object.keys(text)].find(
+    tag => tag !== undefined && Object.hasOwn(text, tag),
+  );
+  return found === undefined ? '' : (text[found] ?? '');
+}
 
 /** The kinds of requests. Each has one request shape and one outcome shape. */
 export const kinds = ['authorization', 'payment', 'credential', 'confirmation', 'form'] as const;
@@ -206,4 +221,47 @@ export interface Charge {
   readonly url: string;
   /** As the processor reports it. */
   readonly mode?: PaymentMode;
+}
+
+type AskedOnceRequest = Exclude<ElicitationRequest, AuthorizationRequest>;
+type WithoutDigest<R> = R extends unknown ? Omit<R, 'digest'> : never;
+
+/** A request without its digest. */
+export type UndigestedRequest = WithoutDigest<AskedOnceRequest>;
+
+/**
+ * Returns the digest of a request: SHA-256 (base64url) of its canonical JSON (RFC 8785). It covers everything that the page shows and
+ * that an answer refers to, in every language. It omits the processor of a payment with the payee's account there, and the rejected
+ * generation of a credential.
+ */
+export function askDigest(request: UndigestedRequest): string {
+  const canonical = canonicalize(essenceOf(request));
+  if (canonical === undefined) throw new TypeError('A request is an object.');
+  return digestOf(canonical);
+}
+
+function essenceOf(request: UndigestedRequest): object {
+  switch (request.kind) {
+    case 'payment':
+    case 'confirmation': {
+      const { kind, terms } = request;
+      return { kind, terms };
+    }
+    case 'credential': {
+      const { kind, name, title, fields, retention } = request;
+      return { kind, name, title, fields, retention };
+    }
+    case 'form': {
+      const { kind, title, requestedSchema, texts, secretFields } = request;
+      return { kind, title, requestedSchema, texts, secretFields };
+    }
+  }
+}
+
+/**
+ * Whether `shown` is the digest of this request. Recomputed from the request, because a stored digest alone would also match
+ * terms that were changed in the store afterwards.
+ */
+export function isShownBy(shown: string, request: AskedOnceRequest): boolean {
+  return shown === request.digest && shown === askDigest(request);
 }

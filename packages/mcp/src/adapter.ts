@@ -2,25 +2,29 @@
  * The seam for MCP frameworks that wrap an SDK. An adapter supplies an `SdkAdapter`, and gets a gate with the framework's types from
  * `createGate`.
  */
-export { createGate } from './create-gate.ts';
+
 export type { InvalidRequestStateError } from './errors.ts';
-export type { ErrorAnswer, GenericGate, SdkAdapter, SdkTypes } from './gate.ts';
-export { type ConnectedServer, createSessionOf, type LegacySession, type SessionOf } from './legacy-session.ts';
-export type { PosternOptions } from './options.ts';
-export type { AuthInfo } from './subject.ts';
+export { createGate } from './gate/create-gate.ts';
+export type { PosternOptions } from './gate/environment.ts';
+export type { ErrorAnswer, GenericGate, SdkAdapter, SdkTypes } from './gate/gate.ts';
+export type { TraceContext } from './gateway/client.ts';
 export {
+  type AuthInfo,
   type ClientAction,
   type ClientAnswer,
+  type ConnectedServer,
+  createSessionOf,
   declaresForm,
   type FormAsk,
+  type LegacySession,
   type LegacySessionCall,
   type LegacyStatelessCall,
   type ModernCall,
   type PlainToolResult,
+  type SessionOf,
   type ToolAnswer,
   type ToolCall,
-  type TraceContext,
   textIn,
   traceContextOf,
   type UrlElicitation,
-} from './tool-call.ts';
+} from './run/tool-call.ts';

@@ -1,26 +1,45 @@
 /** Exports of both entry points. */
 
-export type { AnswerIn, AnswerTo, Cancelled, Declined, RefusalMode, TakenOnce } from './answer.ts';
-export type { ApiFetch } from './api-fetch.ts';
+export type { FormInput, FormOutput, FormSchema } from './ask/form-schema.ts';
 export type {
+  AccessTokenOptions,
+  AnswerIn,
+  AnswerTo,
+  ApiFetch,
   Approved,
+  AskOptions,
+  Authorization,
+  AuthorizationAccepted,
+  AuthorizeOptions,
+  Cancelled,
+  ClientModes,
   Confirmation,
   ConfirmationAccepted,
   ConfirmationTerms,
-  Payment,
-  PaymentAccepted,
-  PaymentTerms,
-} from './approvals.ts';
-export type { AskOptions } from './ask.ts';
-export type { AccessTokenOptions, Authorization, AuthorizationAccepted, AuthorizeOptions } from './authorize.ts';
-export type {
   Credential,
   CredentialAccepted,
   CredentialRequest,
   CredentialVerb,
+  Declined,
+  Form,
+  FormAccepted,
+  FormOptions,
+  FormVerb,
+  GateContext,
   LastingCredential,
   LastingCredentialAccepted,
-} from './credential.ts';
+  OneValue,
+  OneValueAccepted,
+  Payment,
+  PaymentAccepted,
+  PaymentTerms,
+  Refund,
+  RefundOptions,
+  RefusalMode,
+  TakenOnce,
+  Verbs,
+  YesNoVerb,
+} from './ask/verbs.ts';
 export {
   CapabilityMissingError,
   ElicitationFailedError,
@@ -34,8 +53,7 @@ export {
   SubjectUnavailableError,
   type UsageErrorCode,
 } from './errors.ts';
-export type { Form, FormAccepted, FormOptions, FormVerb, OneValue, OneValueAccepted, YesNoVerb } from './form.ts';
-export type { FormInput, FormOutput, FormSchema } from './form-schema.ts';
+export type { PosternOptions } from './gate/environment.ts';
 export type {
   AccountRequests,
   Gated,
@@ -46,23 +64,26 @@ export type {
   ResourceVariables,
   SdkTypes,
   StdioConnection,
-} from './gate.ts';
+} from './gate/gate.ts';
+export type { PrivateKeyAuth, Subject } from './gateway/client.ts';
 export {
   type GateCaller,
   GateCheckError,
   type GateFault,
   type GateFaultCode,
   type GateReport,
-} from './gate-check.ts';
-export type { ClientModes, GateContext, Verbs } from './gate-context.ts';
-export type { PrivateKeyAuth } from './gateway-auth.ts';
+} from './gateway/gate-check.ts';
 export type { EndpointAuth, VerifiedToken } from './http/bearer.ts';
-export type { Connection, CreateServer, EndpointOptions, McpEndpoint } from './http/endpoint.ts';
-export type { NodeHandler, NodeRequest } from './http/node-handler.ts';
+export type {
+  Connection,
+  CreateServer,
+  EndpointOptions,
+  McpEndpoint,
+  NodeHandler,
+  NodeRequest,
+} from './http/endpoint.ts';
 export type { RequestInputs } from './http/sessions.ts';
-export type { SharedSessions, WatchedElicitation } from './legacy-session.ts';
 export { ProgrammingError } from './mistakes.ts';
-export type { MissingCapability, PosternOptions } from './options.ts';
 export {
   type ApprovedConfirmationTerms,
   type ApprovedPaymentTerms,
@@ -71,22 +92,25 @@ export {
   type ReceiptOf,
   type ReceiptTerms,
   termsDigest,
-} from './receipt/receipt-claims.ts';
-export { ReceiptError, type ReceiptErrorCode } from './receipt/receipt-error.ts';
-export type { ReceiptExpectations } from './receipt/receipt-expectations.ts';
+} from './receipt/claims.ts';
 export {
   createReceiptVerifier,
+  ReceiptError,
+  type ReceiptErrorCode,
+  type ReceiptExpectations,
   type ReceiptVerifier,
   type ReceiptVerifierOptions,
-} from './receipt/receipt-verifier.ts';
-export type { Refund, RefundOptions } from './refund.ts';
-export type { StateKey } from './request-state.ts';
-export type { Subject, SubjectOption } from './subject.ts';
-export { isElicitationPending } from './suspension.ts';
-export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
+} from './receipt/verifier.ts';
+export type { StateKey } from './run/request-state.ts';
+export type { MissingCapability } from './run/run.ts';
 export {
   AUTHORIZATION_META_KEY,
   ELICITATION_ERROR_CODE,
   ELICITATION_META_KEY,
+  isElicitationPending,
   type PlainToolResult,
-} from './tool-call.ts';
+  type SharedSessions,
+  type SubjectOption,
+  type WatchedElicitation,
+} from './run/tool-call.ts';
+export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';

@@ -1,4 +1,5 @@
 import type { ElicitationBody, FormFaultCode, ProblemCode } from '@postern/api';
+import { z } from 'zod/v4';
 
 /** Codes that this package raises without a response of the gateway. */
 export type GatewayTransportCode = 'network_error' | 'timeout' | 'invalid_response';
@@ -106,6 +107,49 @@ export class SubjectUnavailableError extends Error {
   readonly code = 'subject_unavailable';
 }
 
+/**
+ * A `requestState` that this MCP server did not seal for this user, tool and arguments, or that has expired. The response is always
+ * the same −32602 and does not include the reason (MRTR: reject what fails verification).
+ */
+export class InvalidRequestStateError extends Error {
+  override readonly name = 'InvalidRequestStateError';
+  readonly code = 'invalid_request_state';
+  readonly reason:
+    | 'malformed'
+    | 'unknown_key'
+    | 'forged'
+    | 'expired'
+    | 'other_subject'
+    | 'other_tool'
+    | 'other_arguments';
+
+  constructor(reason: InvalidRequestStateError['reason'], options?: ErrorOptions) {
+    super('Invalid or expired requestState', options);
+    this.reason = reason;
+  }
+}
+
+/** Converts a thrown value to an error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/** Also finds an error that a handler wrapped with `cause`. */
+export function findError<E extends Error>(
+  error: unknown,
+  kind: abstract new (...parameters: never[]) => E,
+): E | undefined {
+  for (const current of causesOf(error)) if (current instanceof kind) return current;
+  return undefined;
+}
+
+/** The error, its cause, the cause of that, and so on. */
+export function causesOf(error: unknown): ReadonlySet<Error> {
+  const seen = new Set<Error>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) seen.add(current);
+  return seen;
+}
+
 export type UsageErrorCode =
   | 'invalid_options'
   | 'no_gateway'
@@ -140,28 +184,76 @@ export class PosternUsageError extends Error {
 export const invalidOptions = (text: string): PosternUsageError => new PosternUsageError('invalid_options', text);
 
 /**
- * A `requestState` that this MCP server did not seal for this user, tool and arguments, or that has expired. The response is always
- * the same −32602 and does not include the reason (MRTR: reject what fails verification).
+ * Parses what the MCP server's code has passed. The error names the member at fault and the allowed names or values, never the value
+ * itself, which may be a secret.
+ *
+ * @param where names the function in the error
+ * @throws {PosternUsageError} with `code`
  */
-export class InvalidRequestStateError extends Error {
-  override readonly name = 'InvalidRequestStateError';
-  readonly code = 'invalid_request_state';
-  readonly reason:
-    | 'malformed'
-    | 'unknown_key'
-    | 'forged'
-    | 'expired'
-    | 'other_subject'
-    | 'other_tool'
-    | 'other_arguments';
-
-  constructor(reason: InvalidRequestStateError['reason'], options?: ErrorOptions) {
-    super('Invalid or expired requestState', options);
-    this.reason = reason;
-  }
+export function parseStrictly<T>(code: UsageErrorCode, where: string, schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value, { error: wording });
+  if (parsed.success) return parsed.data;
+  throw new PosternUsageError(
+    code,
+    `${where}: ${z.prettifyError(new z.ZodError(parsed.error.issues.flatMap(withoutUnions)))}`,
+  );
 }
 
-/** Converts a thrown value to an error. */
-export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
+/** Functions, as an alternative of a union as well. */
+export const callable = z.unknown().check(({ value, issues }) => {
+  if (typeof value !== 'function')
+    issues.push({ code: 'invalid_type', expected: 'function', input: value, message: 'Must be a function' });
+});
+
+type Issue = z.core.$ZodIssue;
+
+/** Of a union whose schema has no message of its own. */
+const NO_ALTERNATIVE = 'Invalid input';
+
+/** zod does not name the known members, nor what a union allows. Undefined: zod's own message. */
+const wording: z.core.$ZodErrorMap = issue => {
+  if (issue.code === 'invalid_union')
+    return 'options' in issue && Array.isArray(issue.options)
+      ? `Must be one of ${listed(issue.options)}`
+      : NO_ALTERNATIVE;
+  if (issue.code === 'invalid_type' && issue.input === undefined) return `Missing: expected ${issue.expected}`;
+  const known = membersOf(issue.inst);
+  if (issue.code !== 'unrecognized_keys' || known === undefined) return undefined;
+  return `Unknown member ${listed(issue.keys)}. Allowed: ${known.join(', ')}`;
+};
+
+function membersOf(schema: unknown): readonly unknown[] | undefined {
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  return schema instanceof z.ZodRecord && schema.keyType instanceof z.ZodEnum ? schema.keyType.options : undefined;
+}
+
+const listed = (values: readonly unknown[]): string => values.map(value => JSON.stringify(value)).join(', ');
+
+/** Replaces the issue of a union by those of the alternative that the author means: the one of the value's type, with the fewest issues. */
+function withoutUnions(issue: Issue): Issue[] {
+  const within = (inner: Issue): Issue => ({ ...inner, path: [...issue.path, ...inner.path] });
+  if (issue.code === 'invalid_key') return issue.issues.map(within);
+  if (issue.code !== 'invalid_union' || issue.message !== NO_ALTERNATIVE) return [issue];
+  const alternatives = issue.errors.map(issues => issues.flatMap(withoutUnions));
+  const [meant] = alternatives
+    .filter(issues => !issues.some(isOtherType))
+    .toSorted((one, other) => one.length - other.length);
+  if (meant !== undefined) return meant.map(within);
+  const texts = alternatives.flatMap(
+    ([first]) => first?.message.replace(/^(?:Invalid input|Missing): |, received \w+$/g, '') ?? [],
+  );
+  return [{ ...issue, message: texts.join(', or ') }];
+}
+
+function isOtherType({ code, path }: Issue): boolean {
+  return path.length === 0 && (code === 'invalid_type' || code === 'invalid_value');
+}
+
+/** Undefined for text that is not JSON: the error of `JSON.parse` would quote it. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -23,6 +23,27 @@ test('shipped files import no test helper, and of our packages only the contract
   );
 });
 
+/** Each room imports only itself and those before it. */
+const rooms = ['gateway', 'receipt', 'run', 'eras', 'ask', 'http', 'gate'];
+/** Beside the rooms: the entries, which import them, and what all rooms may import, which imports none. */
+const entries = ['adapter.ts', 'common.ts', 'index.ts'];
+const shared = ['errors.ts', 'mistakes.ts', 'safe-http.ts', 'texts.ts'];
+
+test('rooms import only the rooms below them', () => {
+  const roomOf = (path: string) => rooms.indexOf(path.split('/')[0] ?? '');
+  const found = files.flatMap(file => {
+    const [folder = ''] = file.includes('/') ? file.split('/') : [];
+    const isRoom = rooms.includes(folder);
+    if (!isRoom && (folder !== '' || entries.includes(file))) return [];
+    const imported = importsOf(file).flatMap(name => /^\.\.?\/(.+)$/.exec(name)?.[1] ?? []);
+    return imported.filter(name => name.includes('/') && roomOf(name) > roomOf(file)).map(name => `${file}: ${name}`);
+  });
+  expect(found).toEqual([]);
+  expect(new Set(files.map(file => file.split('/')[0]))).toEqual(
+    new Set([...rooms, ...entries, 'fastmcp', 'test-gate', 'v1', 'v2', ...shared]),
+  );
+});
+
 test('both entry points export the same names', () => {
   /** Types have no trace at run time, so the names are read from the source: `common.ts` and one line for the SDK. */
   const ofSdk = (folder: string) => {

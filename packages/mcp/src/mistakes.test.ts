@@ -9,8 +9,9 @@ import { type ProblemCode, problems } from '@postern/api';
 import { describe, expect, test, vi } from 'vitest';
 import * as z3 from 'zod/v3';
 import { z } from 'zod/v4';
-import { createEnvironment } from './environment.ts';
-import type { GateContext } from './gate-context.ts';
+import type { GateContext } from './ask/verbs.ts';
+import { runGated } from './gate/create-gate.ts';
+import { createEnvironment } from './gate/environment.ts';
 import {
   createReceiptVerifier,
   FormContentError,
@@ -20,14 +21,13 @@ import {
   postern,
 } from './index.ts';
 import { createReporter } from './mistakes.ts';
-import { runTool } from './run-tool.ts';
-import { resolvePrincipal } from './subject.ts';
+import type { ToolCall } from './run/tool-call.ts';
+import { resolvePrincipal } from './run/tool-call.ts';
 import { accept, testGate } from './test-gate/index.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { exampleCaller } from './testing/example-caller.ts';
 import { keys, payment, sign } from './testing/signed-receipts.ts';
 import { eras, stdioWorld } from './testing/stdio-world.ts';
-import type { ToolCall } from './tool-call.ts';
 
 const CANARY = 'canary-0123456789-secret';
 const alice = { issuer: 'https://id.example', subject: 'alice' };
@@ -75,7 +75,7 @@ const run =
     };
     const environment = createEnvironment({ ...good, onBackgroundError, fetch: fetch ?? nothing, ...options });
     try {
-      await runTool(
+      await runGated(
         environment,
         call,
         () => resolvePrincipal(alice, call, {}),
@@ -390,10 +390,10 @@ const mistakes: readonly Mistake[] = [
   ['an error that wraps an error of the language', run(async () => { throw new Error(CANARY, { cause: new RangeError(CANARY) }); }), 'RangeError', /^create_issue: threw RangeError/],
   ['a mistake whose error the handler catches', run(gate => gate.confirm('').catch(String)), 'invalid_ask', /^create_issue: confirm: .*title/s],
   ['the line of the mistake', run(gate => gate.confirm('')), 'invalid_ask', /create_issue.*\n {4}at .*mistakes\.test\.ts/s],
-  ['arguments with a function', async report => { await runTool(createEnvironment({ ...good, onBackgroundError: report }), { ...call, args: { a: () => {} } }, () => resolvePrincipal(alice, call, {}), () => say('')); }, 'arguments_not_serializable', /create_issue: A function has no canonical form/],
-  ['a subject function that fails', async report => { await runTool(createEnvironment({ ...good, onBackgroundError: report }), call, () => resolvePrincipal(() => Object(undefined).user.id, call, {}), gate => gate.confirm('a')); }, 'TypeError', /^create_issue: Cannot read properties of undefined \(reading 'id'\)/],
-  ['no verified user', async report => { await runTool(createEnvironment({ ...good, onBackgroundError: report }), call, () => resolvePrincipal(undefined, call, {}), gate => gate.confirm('a')); }, 'subject_unavailable', /no verified access token/],
-  ['a verifier that names no user', async report => { await runTool(createEnvironment({ ...good, onBackgroundError: report }), call, () => resolvePrincipal(undefined, { ...call, authInfo: { token: CANARY, extra: {} } }, {}), gate => gate.confirm('a')); }, 'subject_unavailable', /`iss` and `sub` into authInfo\.extra/],
+  ['arguments with a function', async report => { await runGated(createEnvironment({ ...good, onBackgroundError: report }), { ...call, args: { a: () => {} } }, () => resolvePrincipal(alice, call, {}), () => say('')); }, 'arguments_not_serializable', /create_issue: A function has no canonical form/],
+  ['a subject function that fails', async report => { await runGated(createEnvironment({ ...good, onBackgroundError: report }), call, () => resolvePrincipal(() => Object(undefined).user.id, call, {}), gate => gate.confirm('a')); }, 'TypeError', /^create_issue: Cannot read properties of undefined \(reading 'id'\)/],
+  ['no verified user', async report => { await runGated(createEnvironment({ ...good, onBackgroundError: report }), call, () => resolvePrincipal(undefined, call, {}), gate => gate.confirm('a')); }, 'subject_unavailable', /no verified access token/],
+  ['a verifier that names no user', async report => { await runGated(createEnvironment({ ...good, onBackgroundError: report }), call, () => resolvePrincipal(undefined, { ...call, authInfo: { token: CANARY, extra: {} } }, {}), gate => gate.confirm('a')); }, 'subject_unavailable', /`iss` and `sub` into authInfo\.extra/],
 
   ['a title that changes', runs((gate, run) => gate.confirm(`Send it, run ${run}`)), 'terms_changed', /create_issue.*title differs: "Send it, run 1" \/ "Send it, run 2".*ctx\.gate\.id/s],
   ['a reference that changes after the payment', runs((gate, run) => gate.pay({ ...terms, reference: `A-${run}` }), 'completed'), 'terms_changed', /create_issue.*reference differs/s],

@@ -1,5 +1,4 @@
-import { GatewayError, PosternUsageError, SubjectUnavailableError } from './errors.ts';
-import { causesOf } from './suspension.ts';
+import { causesOf, GatewayError, PosternUsageError, SubjectUnavailableError } from './errors.ts';
 
 /**
  * The MCP server's code or registration has a mistake. MCP SDKs turn what a handler throws into text for the model, so this copy for
@@ -25,23 +24,6 @@ export interface Reporter {
   readonly onBackgroundError: (error: Error) => void;
   /** Reports what was thrown, if it or a cause of it is a mistake: once per kind and minute. Never throws. */
   readonly reportMistake: (thrown: unknown, where: string, isOne?: (error: Error) => boolean) => void;
-}
-
-/**
- * Runs the function of the author that creates a server, and reports what it throws, whatever that is: the SDKs answer 500 without a
- * trace.
- */
-export async function created<McpServer>(
-  { reportMistake }: Reporter,
-  where: string,
-  create: () => Promise<McpServer>,
-): Promise<McpServer> {
-  try {
-    return await create();
-  } catch (error) {
-    reportMistake(error, `${where}: the function that creates the McpServer`, () => true);
-    throw error;
-  }
 }
 
 const WINDOW_MS = 60_000;

@@ -6,7 +6,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { generateKeyPair, SignJWT } from 'jose';
 import { expect, test } from 'vitest';
 import { z } from 'zod/v4';
-import type { GateContext } from './gate-context.ts';
+import type { GateContext } from './ask/verbs.ts';
 import { type McpEndpoint, postern } from './index.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { API_KEY, ContractGateway } from './testing/contract-gateway.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { confirmationSpec, paymentSpec } from './approvals.ts';
-import { aboutOf } from './ask.ts';
-import { authorizationSpec } from './authorize.ts';
-import { credentialSpec } from './credential.ts';
+import { confirmationSpec, paymentSpec } from './ask/approvals.ts';
+import { authorizationSpec } from './ask/authorize.ts';
+import { credentialSpec } from './ask/credential.ts';
+import { aboutOf } from './run/run.ts';
 import { type About, amountText, englishTexts } from './texts.ts';
 
 const authorization = authorizationSpec('forge', {});

@@ -1,7 +1,7 @@
-/** Loads every sample page once per locale and width at most, and checks everything that the loaded page shows. */
+/** Loads every sample page once per locale, and checks everything that the loaded page shows. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { sharedBrowser } from '@postern/testkit/chromium';
+import { hasNewElement, sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import type { Locale } from './languages/languages.ts';
 import { accentColours } from './palette.ts';
 import { sampleApprovalPages } from './samples/sample-approval-pages.ts';
 import { samplePages } from './samples/sample-pages.ts';
+import { buttonsOutOfView, decisionPages, type FirstView, faultsOf, firstViewsOf } from './testing/first-view.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
 import { sampleBranding } from './testing/sample-context.ts';
 
@@ -25,7 +26,14 @@ const decisions = [
 ];
 const badPage = () => `<!doctype html><html><title> </title><img src="/assets/logo.svg" width="2000">
   <div class="decision"><button class="button">a</button><button class="button">longer</button></div></html>`;
+const tallPage = () => `<!doctype html><html lang="en"><title>x</title><link rel="stylesheet" href="/x.css">
+  <img src="/assets/logo.svg" height="2000" alt=""><div class="decision"><button class="button">No</button></div></html>`;
 const stylePage = () => '<!doctype html><html lang="en"><title>x</title><p style="color:red">x</p></html>';
+
+const lengthOf = (name: string) =>
+  samplePages[name]?.({ locale: 'en', branding, stylesheetPath: '/x.css' }).length ?? 0;
+/** The longest first: they have most kinds of elements, so the fewest pages show a new one. */
+const names = Object.keys(samplePages).toSorted((a, b) => lengthOf(b) - lengthOf(a));
 
 const phone = 320;
 type Theme = 'light' | 'dark';
@@ -42,7 +50,7 @@ const rulesOfLooks = ['color-contrast', 'link-in-text-block', 'target-size'];
 let pageServer: PageServer;
 
 beforeAll(async () => {
-  pageServer = await servePages({ branding, extraPages: { bad: badPage, 'inline-style': stylePage } });
+  pageServer = await servePages({ branding, extraPages: { bad: badPage, tall: tallPage, 'inline-style': stylePage } });
 });
 
 afterAll(async () => {
@@ -58,7 +66,7 @@ interface Tab {
   readonly foreign: readonly string[];
 }
 
-async function withTab({ hasAxe }: { readonly hasAxe: boolean }, use: (tab: Tab) => Promise<void>): Promise<void> {
+async function withTab(use: (tab: Tab) => Promise<void>): Promise<void> {
   const context = await (await sharedBrowser()).newContext({ viewport: { width: phone, height: 800 } });
   try {
     const page = await context.newPage();
@@ -70,7 +78,6 @@ async function withTab({ hasAxe }: { readonly hasAxe: boolean }, use: (tab: Tab)
     page.on('request', request => {
       if (!request.url().startsWith(pageServer.origin)) foreign.push(request.url());
     });
-    if (hasAxe) await page.addInitScript(axeSource);
     await use({ page, violations, foreign });
   } finally {
     await context.close();
@@ -118,25 +125,23 @@ const rightToLeftSource = `(() => {
   return overflow;
 })()`;
 
-/** The kinds of elements of the page: what stylesheets select by, from the body to the element. */
-const elementsSource = `[...new Set([...document.querySelectorAll('body *')].map(element => {
-  const path = [];
-  for (let each = element; each !== document.body; each = each.parentElement)
-    path.push([each.localName, each.className, each.type, each.role, each.ariaInvalid, each.ariaCurrent, each.open].join());
-  return path.join(' < ');
-}))]`;
-
 /** Findings of axe-core, of any impact. */
-function findingsOf(page: Page, rules: 'all' | readonly string[]): Promise<{ id: string; html: string }[]> {
+async function findingsOf(page: Page, rules: 'all' | readonly string[]): Promise<{ id: string; html: string }[]> {
+  // Only pages that are audited load it: it is larger than all of them together.
+  await page.evaluate(`globalThis.axe ?? (() => {${axeSource}})()`);
   // axe-core leaves out the size of targets (WCAG 2.2, 2.5.8) unless asked.
   const chosen = rules === 'all' ? { rules: { 'target-size': { enabled: true } } } : { runOnly: rules };
   const options = JSON.stringify({ resultTypes: ['violations'], selectors: false, ...chosen });
-  return page.evaluate(
+  return await page.evaluate(
     `axe.run(${options}).then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => ({ id, html }))))`,
   );
 }
 
 interface Visit {
+  /** Of a page with a decision. */
+  readonly firstViews: readonly FirstView[];
+  /** Buttons of the decision that a laptop at 200 % zoom does not show. */
+  readonly outOfView: number;
   readonly facts: { language: string; isTitled: boolean; logoWidth?: number; firstDecision?: string };
   readonly looks: readonly (Look & { readonly width: number; readonly theme: Theme })[];
   /** Overflow by medium. */
@@ -160,6 +165,8 @@ interface Round {
   }[];
   /** Whether other media are checked as well, after the looks. */
   readonly hasMedia: boolean;
+  /** Whether the first views of decisions are checked, before everything else. */
+  readonly hasFirstViews: boolean;
   /** Default: all. */
   readonly pages?: ReadonlySet<string>;
 }
@@ -170,23 +177,35 @@ const inFull: Round = {
   locale: 'en',
   looks: [light, { width: wide, theme: 'dark', rules: rulesOfLooks }],
   hasMedia: true,
+  hasFirstViews: true,
 };
 const rounds: readonly Round[] = isShortRun
   ? [{ ...inFull, looks: [light], hasMedia: false }]
-  : [inFull, { locale: 'zh-Hans', looks: [{ width: phone, theme: 'dark' }], hasMedia: false, pages: inEveryLook }];
+  : [
+      inFull,
+      {
+        locale: 'zh-Hans',
+        looks: [{ width: phone, theme: 'dark' }],
+        hasMedia: false,
+        hasFirstViews: false,
+        pages: inEveryLook,
+      },
+    ];
 
 async function visit(page: Page, name: string, round: Round, seen = new Set<string>()): Promise<Visit> {
   await page.goto(pageServer.page(name, round.locale));
+  const isDecision = round.hasFirstViews && decisionPages.includes(name);
+  // axe-core scrolls.
+  const firstViews = isDecision ? await firstViewsOf(page) : [];
+  const outOfView = isDecision ? await buttonsOutOfView(page) : 0;
   const looks: Visit['looks'][number][] = [];
   const findings: Visit['findings'][number][] = [];
-  const elements = await page.evaluate<string[]>(elementsSource);
-  const hasNewElement = elements.some(element => !seen.has(element));
-  for (const element of elements) seen.add(element);
-  const isShownInFull = hasNewElement || inEveryLook.has(name);
+  const isNew = await hasNewElement(page, seen);
+  const isShownInFull = isNew || inEveryLook.has(name);
   for (const { width, theme, rules } of isShownInFull ? round.looks : round.looks.slice(0, 1)) {
     await show(page, width, theme);
     looks.push({ width, theme, ...(await page.evaluate<Look>(lookSource)) });
-    if (rules !== undefined && (hasNewElement || !isShortRun)) findings.push(...(await findingsOf(page, rules)));
+    if (rules !== undefined && (isNew || !isShortRun)) findings.push(...(await findingsOf(page, rules)));
   }
   const media: Record<string, number> = {};
   if (round.hasMedia && inEveryLook.has(name)) {
@@ -198,7 +217,7 @@ async function visit(page: Page, name: string, round: Round, seen = new Set<stri
     await page.emulateMedia({ media: 'screen' });
     media['right-to-left'] = await page.evaluate<number>(rightToLeftSource);
   }
-  return { facts: await page.evaluate<Visit['facts']>(factsSource), looks, media, findings };
+  return { firstViews, outOfView, facts: await page.evaluate<Visit['facts']>(factsSource), looks, media, findings };
 }
 
 /** Changes only the settings that differ: a change of width costs half as much as loading the page again. */
@@ -208,7 +227,12 @@ async function show(page: Page, width: number, theme: Theme): Promise<void> {
 }
 
 /** The expected result of a page in every look. */
-function expectSound({ facts, looks, media, findings }: Visit, name: string, locale: Locale): void {
+function expectSound(
+  { firstViews, outOfView, facts, looks, media, findings }: Visit,
+  name: string,
+  locale: Locale,
+): void {
+  expect({ name, faults: faultsOf(firstViews), outOfView }).toEqual({ name, faults: [], outOfView: 0 });
   const { language, isTitled, logoWidth, firstDecision } = facts;
   const sound = { name, language: locale, isTitled: true, logoWidth: 48, findings: [] };
   expect({ name, language, isTitled, logoWidth, findings }).toEqual(sound);
@@ -233,16 +257,16 @@ const titled = rounds.map(round => {
   const looks = round.looks.map(({ width, theme }) => `${theme} at ${width} px`).join(', ');
   const isAudited = round.looks.some(({ rules }) => rules !== undefined);
   const which = round.pages === undefined ? '' : ', those with the most content';
-  return [`${round.locale}, ${looks}${which}`, isAudited ? ', and passes axe-core' : '', { round, isAudited }] as const;
+  return [`${round.locale}, ${looks}${which}`, isAudited ? ', and passes axe-core' : '', round] as const;
 });
 
 test.each(titled)(
-  '%s: every page fits its window, loads nothing from other origins, gives both decisions equal weight%s',
+  '%s: every page fits its window, loads nothing from other origins, gives both decisions equal weight and shows them at once%s',
   { timeout: 300_000 },
-  async (_look, _audit, { round, isAudited }) => {
-    await withTab({ hasAxe: isAudited }, async ({ page, violations, foreign }) => {
+  async (_look, _audit, round) => {
+    await withTab(async ({ page, violations, foreign }) => {
       const seen = new Set<string>();
-      for (const name of Object.keys(samplePages).filter(each => round.pages?.has(each) ?? true))
+      for (const name of names.filter(each => round.pages?.has(each) ?? true))
         expectSound(await visit(page, name, round, seen), name, round.locale);
       expect(violations).toEqual([]);
       expect(foreign).toEqual([]);
@@ -251,7 +275,7 @@ test.each(titled)(
 );
 
 test('every check finds the fault of a bad page', async () => {
-  await withTab({ hasAxe: true }, async ({ page }) => {
+  await withTab(async ({ page }) => {
     const { facts, looks, media, findings } = await visit(page, 'bad', inFull);
     expect(facts).toMatchObject({ language: '', isTitled: false });
     expect(findings.map(({ id }) => id)).toEqual(expect.arrayContaining(['html-has-lang', 'image-alt']));
@@ -265,15 +289,22 @@ test('every check finds the fault of a bad page', async () => {
   });
 });
 
+test('the check for zoomed windows finds a button below the window', async () => {
+  await withTab(async ({ page }) => {
+    await page.goto(pageServer.page('tall'));
+    expect(await buttonsOutOfView(page)).toBe(1);
+  });
+});
+
 test('the check for foreign requests reports another origin', async () => {
-  await withTab({ hasAxe: false }, async ({ page, foreign }) => {
+  await withTab(async ({ page, foreign }) => {
     await page.goto(pageServer.page('done').replace('127.0.0.1', 'localhost'));
     expect(foreign).not.toEqual([]);
   });
 });
 
 test('the check for blocked content reports an inline style', async () => {
-  await withTab({ hasAxe: false }, async ({ page, violations }) => {
+  await withTab(async ({ page, violations }) => {
     await page.goto(pageServer.page('inline-style'));
     await expect.poll(() => violations.length).toBeGreaterThan(0);
   });

@@ -3,16 +3,8 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { samplePages } from './samples/sample-pages.ts';
+import { decisionPages, decisionPagesIn, faultsOf, firstViewsOf, otherLocales } from './testing/first-view.ts';
 import { type PageServer, servePages } from './testing/page-server.ts';
-
-const windows = [
-  { width: 390, height: 844 },
-  { width: 1280, height: 800 },
-] as const;
-/** The longest words, the longest sentences, the mirrored order, and a script without spaces. */
-const others = ['de', 'fr', 'ar', 'ja'] as const;
-const shown = isShortRun ? (['en'] as const) : (['en', ...others] as const);
 
 let pageServer: PageServer;
 
@@ -29,82 +21,21 @@ afterAll(async () => {
   await pageServer[Symbol.asyncDispose]();
 });
 
-/**
- * The parts of a page that its user needs before deciding: who asks, for which account, the code, the amount or the risk with
- * its counts, and the buttons. A list of permissions without counts must show its headings.
- */
-const parts = ['h1', '.asker-host', '.person', '.code', '.user-code', '.price', '.glance', '.unnamed', '.toward'];
+test('the sample pages have decisions', () => {
+  expect(decisionPages.length).toBeGreaterThan(60);
+});
 
-/** Reports the needed parts that are outside of the window or below something else. */
-const hiddenSource = `(() => {
-  const selectors = ${JSON.stringify(parts)};
-  const headings = document.querySelector('.glance') === null ? ['.risk h2'] : [];
-  const buttons = [...document.querySelectorAll('.decision .button')].filter(button => button.checkVisibility());
-  const needed = [...[...selectors, ...headings].flatMap(s => [...document.querySelectorAll('main ' + s)]), ...buttons];
-  // An inline element has a rectangle for each line.
-  const isSeen = element => [...element.getClientRects()].every(rect => isShown(element, rect)) && element.checkVisibility();
-  const isShown = (element, { left, right, top, bottom }) => {
-    if (top < 0 || left < 0 || bottom > innerHeight || right > innerWidth || bottom - top < 1) return false;
-    const points = [left + 3, (left + right) / 2, right - 3].flatMap(x => [top + 3, (top + bottom) / 2, bottom - 3].map(y => [x, y]));
-    return points.every(([x, y]) => {
-      const shown = document.elementFromPoint(x, y);
-      return shown !== null && (element.contains(shown) || shown.contains(element));
-    });
-  };
-  return {
-    scrolled: scrollY,
-    buttons: buttons.length,
-    hidden: needed.filter(element => !isSeen(element)).map(element => element.className || element.localName),
-  };
-})()`;
-
-interface FirstView {
-  readonly scrolled: number;
-  readonly buttons: number;
-  readonly hidden: readonly string[];
-}
-
-async function firstViews(page: Page, url: string): Promise<readonly FirstView[]> {
-  const views: FirstView[] = [];
-  await page.goto(url);
-  for (const size of windows) {
-    await page.setViewportSize(size);
-    views.push(await page.evaluate<FirstView>(hiddenSource));
-  }
-  return views;
-}
-
-/** Pages with a decision: two buttons in an action bar. */
-const decisions = Object.entries(samplePages)
-  .filter(([, render]) => {
-    const markup = render({ locale: 'en', branding: { name: 'x' }, stylesheetPath: '/x.css' });
-    return markup.includes('class="actions decision"');
-  })
-  .map(([name]) => name);
-
-/** All pages in English. In each other language the extreme ones, and every fourth of the rest, so that each is shown in one of them. */
-const decisionsIn = (locale: (typeof shown)[number]) =>
-  decisions.filter(
-    (name, index) => locale === 'en' || name.endsWith('-extreme') || index % others.length === others.indexOf(locale),
-  );
-
-describe.each(shown)('in %s', locale => {
+// In English, every-page.browser.test.ts looks at the first views of each page that it loads.
+describe.each(isShortRun ? [] : otherLocales)('in %s', locale => {
   test('pages with a decision show what it needs at 390×844 and 1280×800', { timeout: 300_000 }, async () => {
-    expect(decisions.length).toBeGreaterThan(60);
-    const context = await (await sharedBrowser()).newContext();
-    try {
-      const page = await context.newPage();
+    await withPage(1280, 720, async page => {
       const faults: unknown[] = [];
-      for (const name of decisionsIn(locale)) {
-        const views = await firstViews(page, pageServer.page(name, locale));
-        for (const [index, { scrolled, buttons, hidden }] of views.entries())
-          if (scrolled !== 0 || buttons === 0 || hidden.length > 0)
-            faults.push({ name, width: windows[index]?.width, scrolled, buttons, hidden });
+      for (const name of decisionPagesIn(locale)) {
+        await page.goto(pageServer.page(name, locale));
+        faults.push(...faultsOf(await firstViewsOf(page)).map(fault => ({ name, ...fault })));
       }
       expect(faults).toEqual([]);
-    } finally {
-      await context.close();
-    }
+    });
   });
 });
 
@@ -137,20 +68,6 @@ test('the bar stays in view while a list scrolls, below 480 px of height only it
       [241, false, true],
       [239, false, false],
     ]);
-  });
-});
-
-test('at 200 % zoom of a laptop, the buttons of every decision are in view', async () => {
-  await withPage(640, 400, async page => {
-    const faults: string[] = [];
-    for (const name of decisionsIn('en')) {
-      await page.goto(pageServer.page(name));
-      const isInView = await page.evaluate(
-        `[...document.querySelectorAll('.decision .button')].every(button => button.getBoundingClientRect().bottom <= innerHeight)`,
-      );
-      if (isInView !== true) faults.push(name);
-    }
-    expect(faults).toEqual([]);
   });
 });
 
@@ -195,11 +112,10 @@ test.each([320, 390])('a code is on one line, at a width of %i', async width => 
 });
 
 test('the check finds parts outside of the window', async () => {
-  const context = await (await sharedBrowser()).newContext();
-  try {
-    const views = await firstViews(await context.newPage(), pageServer.page('covered'));
+  await withPage(1280, 720, async page => {
+    await page.goto(pageServer.page('covered'));
+    const views = await firstViewsOf(page);
+    expect(faultsOf(views)).toEqual(views);
     for (const { hidden } of views) expect(hidden).toEqual(['price']);
-  } finally {
-    await context.close();
-  }
+  });
 });

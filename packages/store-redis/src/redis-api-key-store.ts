@@ -12,8 +12,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
-import type { Scalar } from './redis-link.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const changeSchema = z.object({ by: text, reason: text });
@@ -32,23 +31,39 @@ export class RedisApiKeyStore extends RedisPort implements ApiKeyStore {
   async add(p: NewApiKey) {
     const { apiKeyId, mcpServerId, name, lastFour, by, reason, sealedDigest } = p;
     const about = encode({ mcpServerId, added: { name, lastFour, by, reason } });
-    const texts = [about, encode({ mcpServerId, sealedDigest }), MAX_API_KEYS, MAX_REVOKED_API_KEYS];
-    const reply = await this.#change('addApiKey', apiKeyId, texts);
+    const [reply] = listOf(
+      await this.repeatable('addApiKey', this.#keysOf(apiKeyId), {
+        apiKeyId,
+        listVersion: newOperationId(systemEntropy),
+        about,
+        record: encode({ mcpServerId, sealedDigest }),
+        validMax: MAX_API_KEYS,
+        revokedMax: MAX_REVOKED_API_KEYS,
+      }),
+    );
     if (reply !== 'added' && reply !== 'exists' && reply !== 'full') throw unknownResult();
     return reply;
   }
 
   async revoke(key: string | RevokedConfigKey, change: ApiKeyChange) {
     const isStored = typeof key === 'string';
-    const about = isStored ? '' : encode({ mcpServerId: key.mcpServerId, digest: key.digest });
-    const texts = [about, encode(change), REVOKED_API_KEYS_MS, MAX_REVOKED_API_KEYS];
-    const reply = await this.#change('revokeApiKey', isStored ? key : key.apiKeyId, texts);
+    const apiKeyId = isStored ? key : key.apiKeyId;
+    const [reply] = listOf(
+      await this.repeatable('revokeApiKey', this.#keysOf(apiKeyId), {
+        apiKeyId,
+        listVersion: newOperationId(systemEntropy),
+        about: isStored ? undefined : encode({ mcpServerId: key.mcpServerId, digest: key.digest }),
+        change: encode(change),
+        listedMs: REVOKED_API_KEYS_MS,
+        revokedMax: MAX_REVOKED_API_KEYS,
+      }),
+    );
     if (reply !== 'revoked' && reply !== 'already' && reply !== 'unknown') throw unknownResult();
     return reply;
   }
 
-  async read(knownVersion = '') {
-    const reply = await this.link.run('readApiKeys', [this.keys.apiKeys], [knownVersion], { repeatable: true });
+  async read(knownVersion?: string) {
+    const reply = await this.repeatable('readApiKeys', { apiKeys: this.keys.apiKeys }, { knownVersion });
     const [result, version, ...ids] = listOf(reply).map(textOf);
     if (result === 'unchanged') return undefined;
     if (result !== 'list' || version === undefined) throw unknownResult();
@@ -77,12 +92,7 @@ export class RedisApiKeyStore extends RedisPort implements ApiKeyStore {
     };
   }
 
-  async #change(command: 'addApiKey' | 'revokeApiKey', apiKeyId: string, values: readonly Scalar[]): Promise<unknown> {
-    const reply = await this.repeatable(
-      command,
-      [this.keys.apiKey(apiKeyId), this.keys.apiKeys],
-      [apiKeyId, newOperationId(systemEntropy), ...values],
-    );
-    return listOf(reply)[0];
+  #keysOf(apiKeyId: string) {
+    return { apiKey: this.keys.apiKey(apiKeyId), apiKeys: this.keys.apiKeys };
   }
 }

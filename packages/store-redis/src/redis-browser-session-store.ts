@@ -21,10 +21,9 @@ import {
   vouchedBy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { shareText } from './create-elicitation.ts';
 import type { Keys } from './keys.ts';
-import { decode, elicitationId, encode, subject, text, time } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { decode, elicitationId, encode, shareText, subject, text, time } from './records/record-layout.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 const browserSessionSchema = z.object({
@@ -76,11 +75,20 @@ export class RedisBrowserSessionStore extends RedisPort<SessionKeys> implements 
     if ((voucher === undefined) !== (quota === undefined)) throw new TypeError('An application pays for its users.');
     const reply = await this.repeatable(
       'createBrowserSession',
-      [this.keys.browserSession(session.id), this.#listOf(session), this.#ledgerOf(shard, session)],
-      [
-        ...[encodeBrowserSession(session), lifetime.idleMs, lifetime.absoluteMs],
-        ...[digestOf(session.id), MAX_BROWSER_SESSIONS, voucher ?? '', quota === undefined ? '' : shareText(quota)],
-      ],
+      {
+        browserSession: this.keys.browserSession(session.id),
+        browserSessionsOf: this.#listOf(session),
+        ledger: this.#ledgerOf(shard, session),
+      },
+      {
+        record: encodeBrowserSession(session),
+        idleMs: lifetime.idleMs,
+        absoluteMs: lifetime.absoluteMs,
+        name: digestOf(session.id),
+        max: MAX_BROWSER_SESSIONS,
+        voucher,
+        share: quota && shareText(quota),
+      },
     );
     const [result, first, endsAt, ...ended] = listOf(reply);
     if (result === 'over_quota') throw new QuotaExceededError(voucher ?? '', numberOf(first));
@@ -122,8 +130,11 @@ export class RedisBrowserSessionStore extends RedisPort<SessionKeys> implements 
     );
     await this.repeatable(
       'endBrowserSessions',
-      [this.#listOf(owner), own === undefined ? this.keys.none(shard) : this.keys.browserSessionNamed(shard, own)],
-      [sinceOf(owner), absoluteMs, '', '', 0],
+      {
+        ends: this.#listOf(owner),
+        own: own === undefined ? this.keys.none(shard) : this.keys.browserSessionNamed(shard, own),
+      },
+      { field: sinceOf(owner), absoluteMs, report: undefined, operationId: undefined, rememberMs: undefined },
     );
   }
 
@@ -137,29 +148,41 @@ export class RedisBrowserSessionStore extends RedisPort<SessionKeys> implements 
         : [shardOf(target.subject), this.#listOf(target), sinceAt(target.identityProvider)];
     const reply = await this.repeatable(
       'endBrowserSessions',
-      [key, this.keys.none(shard)],
-      [field, p.absoluteMs, p.token, newOperationId(systemEntropy), p.rememberMs],
+      { ends: key, own: this.keys.none(shard) },
+      {
+        field,
+        absoluteMs: p.absoluteMs,
+        report: p.token,
+        operationId: newOperationId(systemEntropy),
+        rememberMs: p.rememberMs,
+      },
     );
     return listOf(reply)[0] !== 'replayed';
   }
 
   async touch(id: BrowserSessionId): Promise<void> {
-    await this.repeatable('touchBrowserSession', [this.keys.browserSession(id)]);
+    await this.repeatable('touchBrowserSession', { browserSession: this.keys.browserSession(id) }, {});
   }
 
   async end(id: BrowserSessionId): Promise<void> {
     const [shard, found] = [shardIn(id), await this.read(id)];
     const none = this.keys.none(shard);
     // Also one that is over: an earlier call may have ended it without a confirmation of the replicas.
-    const [list, ledger] = found === undefined ? [none, none] : [this.#listOf(found), this.#ledgerOf(shard, found)];
-    const keys = [this.keys.browserSession(id), list, ledger];
-    await this.repeatable('endBrowserSession', keys, [digestOf(id)]);
+    await this.repeatable(
+      'endBrowserSession',
+      {
+        browserSession: this.keys.browserSession(id),
+        browserSessionsOf: found === undefined ? none : this.#listOf(found),
+        ledger: found === undefined ? none : this.#ledgerOf(shard, found),
+      },
+      { name: digestOf(id) },
+    );
   }
 
   /** Two rounds, because the session names its user. Ending all sessions is one write, and later reads see it. */
   async #read(shard: Shard, name: string): Promise<Omit<BrowserSession, 'id'> | undefined> {
     const key = this.keys.browserSessionNamed(shard, name);
-    const [record, created, ends] = listOf(await this.repeatable('readBrowserSession', [key]));
+    const [record, created, ends] = listOf(await this.repeatable('readBrowserSession', { browserSession: key }, {}));
     if (record === undefined) return undefined;
     const times = { createdAt: numberOf(created), endsAt: numberOf(ends) };
     const browserSession = { ...decodeBrowserSession(textOf(record)), ...times };

@@ -1,7 +1,7 @@
 import type { ClientRegistrationStore } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 const clientRegistrationSchema = z.object({ sealedRegistration: text });
@@ -26,12 +26,13 @@ export class RedisClientRegistrationStore extends RedisPort implements ClientReg
   async putIfAbsent(digest: string, sealedRegistration: string): Promise<string> {
     const record = encodeClientRegistration(sealedRegistration);
     const key = this.keys.clientRegistration(digest);
-    const [stored] = listOf(await this.link.run('putRegistration', [key], [record], { repeatable: true }));
+    const [stored] = listOf(await this.repeatable('putRegistration', { clientRegistration: key }, { record }));
     return decodeClientRegistration(textOf(stored));
   }
 
   async remove(digest: string, sealedRegistration: string): Promise<void> {
     const record = encodeClientRegistration(sealedRegistration);
-    await this.link.run('removeRegistration', [this.keys.clientRegistration(digest)], [record], { repeatable: true });
+    const key = this.keys.clientRegistration(digest);
+    await this.repeatable('removeRegistration', { clientRegistration: key }, { record });
   }
 }

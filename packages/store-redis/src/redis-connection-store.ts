@@ -15,10 +15,9 @@ import {
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
 import { LRUCache } from 'lru-cache';
-import { connectionOf, encodeConnection } from './records/connection-record.ts';
-import { LASTING_FIELDS } from './records/lasting-record.ts';
+import { connectionOf, encodeConnection, LASTING_FIELDS } from './records/lasting-records.ts';
 import { encodeUse } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 /** The transition that completes an elicitation creates its connection, so this port has no verb for that. */
@@ -46,8 +45,8 @@ export class RedisConnectionStore extends RedisPort implements ConnectionStore {
     const { connectionId, createdAt, generation } = p.current;
     const reply = await this.repeatable(
       'beginRefresh',
-      [this.keys.connection(connectionId)],
-      [createdAt, generation, p.holder, p.leaseMs, p.goneHolder ?? ''],
+      { connection: this.keys.connection(connectionId) },
+      { createdAt, generation, holder: p.holder, leaseMs: p.leaseMs, goneHolder: p.goneHolder },
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
@@ -84,22 +83,39 @@ export class RedisConnectionStore extends RedisPort implements ConnectionStore {
     // The new record keeps members of the token set it was decided on, and the script replaces no other token set. If that one is
     // already gone, the script writes nothing and only returns the current one.
     const isStored = stored.createdAt === createdAt && stored.generation === generation;
-    const record = isStored ? encodeConnection(withTokens(stored, p.tokens)) : '';
+    const record = isStored ? encodeConnection(withTokens(stored, p.tokens)) : undefined;
     const reply = await this.repeatable(
       'finishRefresh',
-      [this.keys.connection(connectionId), this.keys.ledger(shardIn(connectionId), stored.owner)],
-      [connectionId, createdAt, generation, p.operationId, record, this.keys.wake],
+      {
+        connection: this.keys.connection(connectionId),
+        ledger: this.keys.ledger(shardIn(connectionId), stored.owner),
+      },
+      {
+        connectionId,
+        createdAt,
+        generation,
+        operationId: p.operationId,
+        record,
+        wakeUpChannel: this.keys.wake,
+      },
     );
     return changeOf(connectionId, reply);
   }
 
   async postponeRefresh(p: Parameters<ConnectionStore['postponeRefresh']>[0]): Promise<Refusals | undefined> {
     const { connectionId, createdAt, generation } = p.current;
-    const isRefusal = p.isRefusal === true ? '1' : '0';
     const reply = await this.repeatable(
       'postponeRefresh',
-      [this.keys.connection(connectionId)],
-      [connectionId, createdAt, generation, p.holder, p.delayMs, this.keys.wake, isRefusal],
+      { connection: this.keys.connection(connectionId) },
+      {
+        connectionId,
+        createdAt,
+        generation,
+        holder: p.holder,
+        delayMs: p.delayMs,
+        wakeUpChannel: this.keys.wake,
+        isRefusal: p.isRefusal === true,
+      },
     );
     return refusalsIn(listOf(reply)[1]);
   }
@@ -108,14 +124,18 @@ export class RedisConnectionStore extends RedisPort implements ConnectionStore {
     const { connectionId, createdAt, generation } = p.current;
     const reply = await this.repeatable(
       'markLost',
-      [this.keys.connection(connectionId)],
-      [connectionId, createdAt, generation, p.reason, this.keys.wake],
+      { connection: this.keys.connection(connectionId) },
+      { connectionId, createdAt, generation, reason: p.reason, wakeUpChannel: this.keys.wake },
     );
     return changeOf(connectionId, reply);
   }
 
   async recordUse(p: Parameters<ConnectionStore['recordUse']>[0]): Promise<void> {
-    await this.repeatable('recordUse', [this.keys.connection(p.connectionId)], [encodeUse(p.use), USE_NOTED_AGAIN_MS]);
+    await this.repeatable(
+      'recordUse',
+      { used: this.keys.connection(p.connectionId) },
+      { use: encodeUse(p.use), againAfterMs: USE_NOTED_AGAIN_MS },
+    );
   }
 
   /**
@@ -132,15 +152,21 @@ export class RedisConnectionStore extends RedisPort implements ConnectionStore {
     const none = this.keys.none(shard);
     const reply = await this.once(
       'removeConnection',
-      [
-        this.keys.connection(connectionId),
-        this.keys.connectionsOf(shard, stored.subject),
-        revocationId === undefined ? none : this.keys.revocation(revocationId),
-        revocationId === undefined ? none : this.keys.dueRevocations(shard),
-        this.keys.connected(shard),
-        this.keys.ledger(shard, stored.owner),
-      ],
-      [connectionId, revocationId ?? '', REVOCATION_LIFETIME_MS, this.keys.wake, connectedUntil ?? ''],
+      {
+        connection: this.keys.connection(connectionId),
+        connectionsOf: this.keys.connectionsOf(shard, stored.subject),
+        revocation: revocationId === undefined ? none : this.keys.revocation(revocationId),
+        dueRevocations: revocationId === undefined ? none : this.keys.dueRevocations(shard),
+        connected: this.keys.connected(shard),
+        ledger: this.keys.ledger(shard, stored.owner),
+      },
+      {
+        connectionId,
+        revocationId,
+        revocationLifetimeMs: REVOCATION_LIFETIME_MS,
+        wakeUpChannel: this.keys.wake,
+        connectedUntil,
+      },
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : connectionOf(connectionId, found);

@@ -9,10 +9,9 @@ import {
   shardOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import { credentialOf } from './records/credential-record.ts';
-import { LASTING_FIELDS } from './records/lasting-record.ts';
+import { credentialOf, LASTING_FIELDS } from './records/lasting-records.ts';
 import { encodeUse } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf } from './reply.ts';
 
 /** The transition that completes an elicitation creates its credential, so this port has no verb for that. */
@@ -30,7 +29,11 @@ export class RedisCredentialStore extends RedisPort implements CredentialStore {
   }
 
   async recordUse(p: Parameters<CredentialStore['recordUse']>[0]): Promise<void> {
-    await this.repeatable('recordUse', [this.keys.credential(p.credentialId)], [encodeUse(p.use), USE_NOTED_AGAIN_MS]);
+    await this.repeatable(
+      'recordUse',
+      { used: this.keys.credential(p.credentialId) },
+      { use: encodeUse(p.use), againAfterMs: USE_NOTED_AGAIN_MS },
+    );
   }
 
   /**
@@ -42,13 +45,13 @@ export class RedisCredentialStore extends RedisPort implements CredentialStore {
     if (stored === undefined) return undefined;
     const reply = await this.once(
       'removeCredential',
-      [
-        this.keys.credential(credentialId),
-        this.keys.credentialsOf(shardIn(credentialId), stored.subject),
-        this.keys.saved(shardIn(credentialId)),
-        this.keys.ledger(shardIn(credentialId), stored.owner),
-      ],
-      [credentialId],
+      {
+        credential: this.keys.credential(credentialId),
+        credentialsOf: this.keys.credentialsOf(shardIn(credentialId), stored.subject),
+        saved: this.keys.saved(shardIn(credentialId)),
+        ledger: this.keys.ledger(shardIn(credentialId), stored.owner),
+      },
+      { credentialId },
     );
     const found = listOf(reply);
     return found.length === 0 ? undefined : credentialOf(credentialId, found);

@@ -1,12 +1,24 @@
 import {
+  applyTransition,
+  assertTransition,
   type CreateElicitation,
   type CreateResult,
+  DomainError,
   type Elicitation,
   type ElicitationId,
   type ElicitationStore,
+  IDEMPOTENCY_RETENTION_MS,
+  isCharging,
+  isRedeemable,
   isTerminal,
+  kinds,
+  type NewElicitation,
   newOperationId,
   oldestFirst,
+  parseConnectionId,
+  parseCredentialId,
+  paymentPutBy,
+  providerAsked,
   type RedeemElicitation,
   type RedeemResult,
   type Shard,
@@ -17,14 +29,38 @@ import {
   type TerminalElicitation,
   type TransitionElicitation,
   type TransitionResult,
+  timingOf,
+  voucherOf,
 } from '@postern/elicitation';
-import { createElicitation, type ElicitationScripts } from './create-elicitation.ts';
-import { ELICITATION_FIELDS, elicitationIdOf, elicitationOf } from './records/elicitation-record.ts';
-import { layoutNamedIn, unreadable } from './records/record-layout.ts';
-import { decodeResult } from './records/result-record.ts';
-import { RedisPort } from './redis-port.ts';
+import { z } from 'zod';
+import type { CommittedEvents } from './committed-events.ts';
+import { askOf, type Keys } from './keys.ts';
+import {
+  ELICITATION_FIELDS,
+  elicitationIdOf,
+  elicitationOf,
+  encodeElicitation,
+  recordFields,
+} from './records/elicitation-record.ts';
+import { connectionOf, credentialOf, encodeConnection, encodeCredential } from './records/lasting-records.ts';
+import { encodePayment } from './records/payment-record.ts';
+import { decode, encode, layoutNamedIn, shareText, subject, text, unreadable } from './records/record-layout.ts';
+import { type RedisLink, RedisPort } from './redis-link.ts';
+import { encodeOneTime } from './redis-one-time-store.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
-import { transitionElicitation } from './transition-elicitation.ts';
+import { scalar } from './script.ts';
+
+/** Dependencies of the elicitation scripts. */
+interface ElicitationScripts {
+  readonly link: RedisLink;
+  readonly keys: Keys;
+  readonly retentionMs: number;
+  /** Retention of payment records. */
+  readonly paymentRetentionMs: number;
+  readonly eventsPerShard: number;
+  /** Receives the id of every committed event. */
+  readonly committed: CommittedEvents;
+}
 
 export class RedisElicitationStore extends RedisPort implements ElicitationStore {
   readonly #scripts: ElicitationScripts;
@@ -53,14 +89,19 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
     const shard = shardIn(elicitationId);
     const reply = await this.repeatable(
       'redeemElicitation',
-      [
-        this.keys.elicitation(elicitationId),
-        this.keys.result(elicitationId),
-        this.keys.open(shard),
-        this.keys.held(shard),
-      ],
+      {
+        elicitation: this.keys.elicitation(elicitationId),
+        result: this.keys.result(elicitationId),
+        open: this.keys.open(shard),
+        held: this.keys.held(shard),
+      },
       // Each call has a unique id, so a retry after a lost reply recognizes the redemption as its own.
-      [elicitationId, redemption, newOperationId(systemEntropy), this.#scripts.retentionMs],
+      {
+        elicitationId,
+        redemption,
+        call: newOperationId(systemEntropy),
+        retentionMs: this.#scripts.retentionMs,
+      },
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
@@ -90,8 +131,8 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
   async due(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
     const reply = await this.once(
       'dueElicitations',
-      [this.keys.due(shard), this.keys.open(shard), this.keys.held(shard)],
-      [limit, this.#scripts.retentionMs],
+      { due: this.keys.due(shard), open: this.keys.open(shard), held: this.keys.held(shard) },
+      { limit, retentionMs: this.#scripts.retentionMs },
     );
     return listOf(reply).map(elicitationIdOf);
   }
@@ -100,8 +141,8 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
     const shard = shardIn(elicitationId);
     await this.repeatable(
       'postponeElicitation',
-      [this.keys.elicitation(elicitationId), this.keys.due(shard), this.keys.held(shard)],
-      [elicitationId, delayMs],
+      { elicitation: this.keys.elicitation(elicitationId), due: this.keys.due(shard), held: this.keys.held(shard) },
+      { elicitationId, delayMs },
     );
   }
 
@@ -111,8 +152,8 @@ export class RedisElicitationStore extends RedisPort implements ElicitationStore
   }
 
   async #openAt(mcpServerId: string, subject: Subject): Promise<readonly Elicitation[]> {
-    const index = this.keys.openOf(shardOf(subject), mcpServerId, subject);
-    const reply = await this.repeatable('openElicitations', [index]);
+    const openOf = this.keys.openOf(shardOf(subject), mcpServerId, subject);
+    const reply = await this.repeatable('openElicitations', { openOf }, {});
     const [now, ...ids] = listOf(reply);
     const found = await this.all(ids, elicitationIdOf, id => this.read(id));
     // The records filter out elicitations that ended between both reads, or that expired without the index knowing.
@@ -131,4 +172,279 @@ function completedOf(elicitationId: ElicitationId, found: readonly unknown[]) {
   const elicitation = elicitationOf(elicitationId, found);
   if (elicitation.status !== 'completed') throw unknownResult();
   return elicitation;
+}
+
+async function createElicitation(scripts: ElicitationScripts, request: CreateElicitation): Promise<CreateResult> {
+  const { link, keys } = scripts;
+  const { elicitation, seen, subjectLimit, idempotencyKey } = request;
+  const { elicitationId, mcpServerId } = elicitation;
+  const shard = shardIn(elicitationId);
+  const reply = await link.run(
+    'createElicitation',
+    {
+      elicitation: keys.elicitation(elicitationId),
+      open: keys.open(shard),
+      due: keys.due(shard),
+      answer: answerKeyOf(keys, shard, request.answeredBy),
+      subjectLimit: keys.subjectLimit(shard, mcpServerId, elicitation.subject),
+      events: keys.events(shard),
+      openOf: keys.openOf(shard, mcpServerId, elicitation.subject),
+      held: keys.held(shard),
+      ledger: keys.ledger(shard, mcpServerId),
+      idempotency: idempotencyKey ? keys.idempotency(shard, idempotencyKey.digest) : keys.none(shard),
+      mutedBy: keys.mutedBy(shard, elicitation.subject),
+    },
+    {
+      elicitationId,
+      operationId: request.operationId,
+      ttlMs: request.ttlMs,
+      retentionMs: scripts.retentionMs,
+      ask: askOf(request.coalescingDigest),
+      seenOpenId: seen.openId,
+      seenAnswer: seen.answer && `${seen.answer.createdAt} ${seen.answer.generation}`,
+      limit: subjectLimit.max,
+      limitWindowMs: subjectLimit.windowMs,
+      mcpServerId,
+      kind: elicitation.request.kind,
+      eventsKept: scripts.eventsPerShard,
+      wakeUpChannel: keys.wake,
+      openMax: request.openMax,
+      share: shareText(request.quota),
+      // A key without a fingerprint must not pass for no key.
+      fingerprint: idempotencyKey && scalar(idempotencyKey.fingerprint),
+      idempotencyRetentionMs: IDEMPOTENCY_RETENTION_MS,
+      provider: providerAsked(elicitation.request),
+      isLasting: request.answeredBy !== undefined,
+      recordFields: recordFields(encodeElicitation(elicitation, { status: 'pending' })),
+    },
+    { repeatable: true },
+  );
+  const [result, ...rest] = listOf(reply);
+  switch (result) {
+    case 'created': {
+      scripts.committed.note(shard, textOf(rest[2]));
+      const times = { createdAt: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
+      return { result, elicitation: { ...elicitation, ...times, version: 1, status: 'pending' } };
+    }
+    case 'replayed':
+      return answerUnderKey(elicitation, textOf(rest[0]));
+    case 'key_reused':
+      return { result };
+    case 'repeated':
+      return { result: 'created', elicitation: elicitationOf(elicitationId, rest) };
+    case 'open':
+      return { result, elicitationId: elicitationIdOf(rest[0]) };
+    case 'existing':
+      return answeredWith(request.answeredBy, rest);
+    case 'muted':
+      return { result };
+    case 'limited':
+    case 'crowded':
+    case 'over_quota':
+      return { result, retryAfterMs: numberOf(rest[0]) };
+    case 'taken':
+      throw new DomainError('contention', 'The elicitation id belongs to another operation.');
+    default:
+      throw unknownResult();
+  }
+}
+
+/** The key of the connection or credential that would answer the request. */
+function answerKeyOf(keys: Keys, shard: Shard, id: CreateElicitation['answeredBy']): string {
+  if (id === undefined) return keys.none(shard);
+  const connectionId = parseConnectionId(id);
+  if (connectionId !== undefined) return keys.connection(connectionId);
+  const credentialId = parseCredentialId(id);
+  if (credentialId !== undefined) return keys.credential(credentialId);
+  throw new TypeError('Only a connection or a credential answers an ask.');
+}
+
+/** Reads the connection or credential that answers the request. */
+function answeredWith(id: CreateElicitation['answeredBy'], found: readonly unknown[]): CreateResult {
+  const connectionId = id && parseConnectionId(id);
+  if (connectionId) return { result: 'existing_connection', connection: connectionOf(connectionId, found) };
+  const credentialId = id && parseCredentialId(id);
+  if (credentialId) return { result: 'existing_credential', credential: credentialOf(credentialId, found) };
+  throw unknownResult();
+}
+
+/**
+ * Converts the value behind an idempotency key: a stored response, or the created elicitation. An equal request under the
+ * key gets the same.
+ */
+function answerUnderKey(elicitation: NewElicitation, answer: string): CreateResult {
+  const [, id, createdAt, expiresAt] = /^(el_\S+) (\d+) (\d+)$/.exec(answer) ?? [];
+  if (id === undefined) return { result: 'replayed', response: answer };
+  const elicitationId = elicitationIdOf(id);
+  const times = { createdAt: Number(createdAt), expiresAt: Number(expiresAt) };
+  return {
+    // The stored id is our own, so this is a repeat of a command whose reply was lost.
+    result: elicitationId === elicitation.elicitationId ? 'created' : 'repeated',
+    elicitation: { ...elicitation, elicitationId, ...times, version: 1, status: 'pending' },
+  };
+}
+
+async function transitionElicitation(
+  scripts: ElicitationScripts,
+  request: TransitionElicitation,
+): Promise<TransitionResult> {
+  const { link, keys } = scripts;
+  const { current, next, putOneTime, putResult, expiresWithinMs } = request;
+  assertTransition(request);
+  const { elicitationId } = current;
+  const shard = shardIn(elicitationId);
+  const none = keys.none(shard);
+  const answer = answerPutBy(keys, shard, request);
+  const paid = paymentPutBy(request);
+  const counted = countedBy(request);
+  const reply = await link.run(
+    'transitionElicitation',
+    {
+      elicitation: keys.elicitation(elicitationId),
+      open: keys.open(shard),
+      due: keys.due(shard),
+      events: keys.events(shard),
+      oneTime: putOneTime ? keys.oneTime(shard, putOneTime.record.digest) : none,
+      answer: answer?.key ?? none,
+      answersOf: answer?.index ?? none,
+      openOf: keys.openOf(shard, current.mcpServerId, current.subject),
+      result: putResult ? keys.result(elicitationId) : none,
+      held: keys.held(shard),
+      payments: paid === undefined ? none : keys.payments(elicitationId),
+      ledger: keys.ledger(shard, current.mcpServerId),
+      countedPayments: counted === undefined ? none : keys.countedPayments(shard, counted.of),
+      endedOf: keys.endedOf(shard, current.subject, voucherOf(current)),
+      ended: keys.ended(shard),
+      answers: answer?.list ?? none,
+      paidBy: paid === undefined ? none : keys.paidBy(shard, current.subject, voucherOf(current)),
+      answerLedger: answer?.ledger ?? none,
+      formerOneTime:
+        putOneTime && 'attempt' in current && current.attempt !== undefined
+          ? keys.oneTime(shard, current.attempt)
+          : none,
+    },
+    {
+      elicitationId,
+      operationId: request.operationId,
+      version: current.version,
+      timing: timingOf(request),
+      status: next.status,
+      leaves: leavesOf(request),
+      retentionMs: scripts.retentionMs,
+      mcpServerId: current.mcpServerId,
+      kind: current.request.kind,
+      eventsKept: scripts.eventsPerShard,
+      wakeUpChannel: keys.wake,
+      oneTimeTtlMs: putOneTime?.ttlMs,
+      oneTimeRecord: putOneTime && encodeOneTime(putOneTime.record),
+      oneTimeSealed: putOneTime?.record.sealed,
+      answerId: answer?.id,
+      answerRecord: answer?.record,
+      expiresWithinMs,
+      result: putResult && encodeResult(current, putResult.sealed),
+      paymentName: paid?.processorReference,
+      paymentRetentionMs: scripts.paymentRetentionMs,
+      countedUnits: counted?.minorUnits,
+      isReleased: counted?.isReleased === true,
+      dailyLimit: counted?.countWithin,
+      provider: providerAsked(current.request),
+      payment: paid && encodePayment(paid),
+      recordFields: recordFields(encodeElicitation(current, next)),
+    },
+    { repeatable: true },
+  );
+  const [result, ...rest] = listOf(reply);
+  switch (result) {
+    case 'applied': {
+      scripts.committed.note(shard, textOf(rest[2]));
+      const times = { now: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
+      return { result, elicitation: applyTransition(request, times) };
+    }
+    case 'repeated':
+      return { result: 'applied', elicitation: elicitationOf(elicitationId, rest) };
+    case 'conflict':
+    case 'untimely':
+      return { result, current: elicitationOf(elicitationId, rest) };
+    case 'missing':
+      return { result };
+    case 'over_daily_limit':
+      return { result, spent: numberOf(rest[0]) };
+    case 'over_quota':
+      return { result, retryAfterMs: numberOf(rest[0]) };
+    case 'unreadable':
+      throw unreadable(layoutNamedIn(textOf(rest[0])));
+    default:
+      throw unknownResult();
+  }
+}
+
+/**
+ * The stored form of the connection or credential that a transition writes. Both have the same layout, so the script treats them
+ * alike.
+ */
+function answerPutBy(keys: Keys, shard: Shard, { putConnection, putCredential }: TransitionElicitation) {
+  if (putConnection !== undefined && putCredential !== undefined)
+    throw new TypeError('A transition puts a connection or a credential.');
+  if (putConnection !== undefined) {
+    const { connectionId: id, subject, owner } = putConnection;
+    const index = keys.connectionsOf(shard, subject);
+    const list = keys.connected(shard);
+    const ledger = keys.ledger(shard, owner);
+    return { id, key: keys.connection(id), index, list, ledger, record: encodeConnection(putConnection) };
+  }
+  if (putCredential === undefined) return undefined;
+  const { credentialId: id, subject, owner } = putCredential;
+  const index = keys.credentialsOf(shard, subject);
+  const list = keys.saved(shard);
+  const ledger = keys.ledger(shard, owner);
+  return { id, key: keys.credential(id), index, list, ledger, record: encodeCredential(putCredential) };
+}
+
+/** The payment that a transition adds to the daily limit, or removes from it. */
+function countedBy({ current, next, countWithin }: TransitionElicitation) {
+  const { request, mcpServerId, subject } = current;
+  if (request.kind !== 'payment') return undefined;
+  const { currency, minorUnits } = request.terms.amount;
+  const of = { mcpServerId, subject, currency };
+  if (countWithin !== undefined) return { of, minorUnits, countWithin, isReleased: false };
+  const isPaidOrMayBe = next.status === 'completed' || (next.status === 'active' && next.approval !== undefined);
+  return isCharging(current) && !isPaidOrMayBe
+    ? { of, minorUnits: undefined, countWithin: undefined, isReleased: true }
+    : undefined;
+}
+
+/** How long the record is kept, and whether a repeated request creates a new elicitation. */
+function leavesOf({ current, next }: TransitionElicitation): 'open' | 'charging' | 'reopened' | 'ended' | 'redeemable' {
+  switch (next.status) {
+    case 'completed':
+      return isRedeemable(current.request) ? 'redeemable' : 'ended';
+    case 'active':
+      if (next.approval !== undefined) return 'charging';
+      return isCharging(current) ? 'reopened' : 'open';
+    case 'pending':
+    case 'verifying':
+      return isCharging(current) ? 'reopened' : 'open';
+    default:
+      return 'ended';
+  }
+}
+
+/** Repeats the owner of the sealed result, so that key rotation need not read the elicitation. */
+const resultSchema = z.object({
+  mcpServerId: text,
+  subject,
+  kind: z.enum(kinds),
+  sealedResult: text,
+});
+
+function encodeResult(
+  { mcpServerId, subject, request }: Pick<Elicitation, 'mcpServerId' | 'subject' | 'request'>,
+  sealedResult: string,
+): string {
+  return encode({ mcpServerId, subject, kind: request.kind, sealedResult });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+function decodeResult(json: string): string {
+  return decode(resultSchema, json).sealedResult;
 }

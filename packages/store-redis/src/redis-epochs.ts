@@ -1,6 +1,6 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
-import { CARRIED_KEPT } from './redis-event-outbox.ts';
-import { RedisPort } from './redis-port.ts';
+import { CARRIED_KEPT } from './redis-events.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
 /** The deployment of a shard's data, and when that data began. Stored as `<deployment> <epoch>`. */
@@ -40,8 +40,9 @@ export class RedisEpochs extends RedisPort {
    */
   async inspect(events: ReadonlyMap<Shard, string> = new Map()): Promise<ReadonlyMap<Shard, InspectedShard>> {
     const looks = SHARDS.map(async shard => {
-      const keys = [this.keys.epoch(shard), this.keys.events(shard)];
-      const reply = await this.link.probe('inspectShard', keys, [events.get(shard) ?? '', CARRIED_KEPT]);
+      const keys = { epoch: this.keys.epoch(shard), events: this.keys.events(shard) };
+      const args = { eventId: events.get(shard), carriedKept: CARRIED_KEPT };
+      const reply = await this.link.probe('inspectShard', keys, args);
       return [shard, inspectedIn(reply)] as const;
     });
     const settled = await Promise.allSettled(looks);

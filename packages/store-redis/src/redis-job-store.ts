@@ -10,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { connectionId, decode, encode, subject, text, time } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const count = z.int().nonnegative();
@@ -47,9 +47,16 @@ const FIELDS = ['about', 'person', 'createdAt', 'updatedAt', 'lease', 'progress'
 /** All jobs are in one slot. */
 export class RedisJobStore extends RedisPort implements JobStore {
   async start(p: Parameters<JobStore['start']>[0]): Promise<number | undefined> {
-    const person = p.person === undefined ? '' : encode(p.person);
-    const values = [p.jobId, encode(p.about), person, MAX_UNFINISHED_JOBS];
-    const reply = await this.repeatable('startJob', [this.keys.job(p.jobId), this.keys.unfinishedJobs], values);
+    const reply = await this.repeatable(
+      'startJob',
+      { job: this.keys.job(p.jobId), unfinishedJobs: this.keys.unfinishedJobs },
+      {
+        jobId: p.jobId,
+        about: encode(p.about),
+        person: p.person && encode(p.person),
+        max: MAX_UNFINISHED_JOBS,
+      },
+    );
     const [result, createdAt] = listOf(reply);
     if (result === 'full') return undefined;
     if (result !== 'started') throw unknownResult();
@@ -57,23 +64,39 @@ export class RedisJobStore extends RedisPort implements JobStore {
   }
 
   async claim(p: Parameters<JobStore['claim']>[0]): Promise<StoredJob | undefined> {
-    const values = [p.holder, p.leaseMs];
-    const reply = await this.repeatable('claimJob', [this.keys.job(p.jobId)], values);
+    const reply = await this.repeatable(
+      'claimJob',
+      { job: this.keys.job(p.jobId) },
+      { holder: p.holder, leaseMs: p.leaseMs },
+    );
     return listOf(reply)[0] === 'claimed' ? this.read(p.jobId) : undefined;
   }
 
   async move(p: Parameters<JobStore['move']>[0]): Promise<boolean> {
-    const values = [p.holder, p.leaseMs, encode({ ...p.progress })];
-    const reply = await this.repeatable('moveJob', [this.keys.job(p.jobId)], values);
+    const reply = await this.repeatable(
+      'moveJob',
+      { job: this.keys.job(p.jobId) },
+      { holder: p.holder, leaseMs: p.leaseMs, progress: encode({ ...p.progress }) },
+    );
     return listOf(reply)[0] === 'moved';
   }
 
   async end(p: Parameters<JobStore['end']>[0]): Promise<boolean> {
-    const progress = p.progress === undefined ? '' : encode({ ...p.progress });
     const reply = await this.repeatable(
       'endJob',
-      [this.keys.job(p.jobId), this.keys.unfinishedJobs, this.keys.endedJobs],
-      [p.holder ?? '', p.jobId, p.status, progress, ENDED_JOBS_MS, newOperationId(systemEntropy)],
+      {
+        job: this.keys.job(p.jobId),
+        unfinishedJobs: this.keys.unfinishedJobs,
+        endedJobs: this.keys.endedJobs,
+      },
+      {
+        holder: p.holder,
+        jobId: p.jobId,
+        status: p.status,
+        progress: p.progress && encode({ ...p.progress }),
+        retentionMs: ENDED_JOBS_MS,
+        call: newOperationId(systemEntropy),
+      },
     );
     return listOf(reply)[0] === 'ended';
   }

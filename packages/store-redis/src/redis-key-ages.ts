@@ -1,11 +1,11 @@
 import type { KeyAge, KeyAgeStore } from '@postern/elicitation';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, numberOf, textOf } from './reply.ts';
 
 /** One hash, whose fields are `key <name>` and `used <name>`. */
 export class RedisKeyAges extends RedisPort implements KeyAgeStore {
   async note(names: readonly string[]): Promise<void> {
-    await this.repeatable('noteKeys', [this.keys.keyAges], [...names]);
+    await this.repeatable('noteKeys', { keyAges: this.keys.keyAges }, { names });
   }
 
   async noteUse(name: string, at: number): Promise<void> {

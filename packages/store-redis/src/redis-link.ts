@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import type { CommandObserver } from './commands.ts';
-import { type CommandName, commandKeys, methodOf } from './commands.ts';
+import { type CommandArgs, type CommandKeys, type CommandName, type CommandObserver, commands } from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
+import type { Keys } from './keys.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
+import { listOf, textOf } from './reply.ts';
+import { methodOf, type Scalar, scalar, valuesOf } from './script.ts';
 
 /** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
 export interface StoreGuard {
@@ -14,9 +16,7 @@ export interface StoreGuard {
   isLost: boolean;
 }
 
-export type Scalar = string | number;
-
-export interface RunOptions {
+interface RunOptions {
   /** An operation id (or similar) makes the script idempotent, so the link repeats it after a lost reply. */
   readonly repeatable?: boolean;
 }
@@ -33,8 +33,8 @@ const reads: ReadonlySet<string> = new Set([
 const MAX_PENDING = 20_000;
 
 /**
- * The only path from the stores to Redis. It checks that every value is a scalar (ioredis flattens arrays and objects into extra
- * arguments), and converts every failure to a StoreUnavailableError without the arguments of the command.
+ * The only path from the stores to Redis. It checks that every value is a scalar, and converts every failure to a
+ * StoreUnavailableError without the arguments of the command.
  */
 export class RedisLink {
   readonly #redis: Redis | Cluster;
@@ -73,19 +73,14 @@ export class RedisLink {
     this.#guard = options.guard;
   }
 
-  /** First argument of every script that uses time. Empty means the clock of Redis. */
-  clock(): Scalar {
-    return this.#clock?.() ?? '';
-  }
-
-  async run(
-    name: CommandName,
-    keys: readonly string[],
-    values: readonly Scalar[],
+  /** Runs a script with the keys and arguments that `commands` declares. */
+  async run<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
     options: RunOptions = {},
   ): Promise<unknown> {
-    if (keys.length !== commandKeys[name]) throw new TypeError(`${name} declares ${commandKeys[name]} keys.`);
-    const sent = [...keys, ...values].map(scalar);
+    const sent = this.#valuesOf(name, keys, args);
     return this.#patiently(name, options.repeatable === true, () =>
       this.#answer(confirmedCommands[name], sent, redis => this.#send(redis, name, sent)),
     );
@@ -124,9 +119,13 @@ export class RedisLink {
   }
 
   /** Runs a script for a check of Redis itself: it is not held, refused, counted or confirmed. */
-  async probe(name: CommandName, keys: readonly string[], values: readonly Scalar[]): Promise<unknown> {
+  async probe<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
     try {
-      return await this.#send(this.#redis, name, [...keys, ...values].map(scalar));
+      return await this.#send(this.#redis, name, this.#valuesOf(name, keys, args));
     } catch (error) {
       throw storeErrorOf(faultOf(error));
     }
@@ -154,6 +153,11 @@ export class RedisLink {
     return this.#patiently(command, reads.has(command), () =>
       this.#answer(rule, sent, redis => this.#sendCall(redis, command, sent)),
     );
+  }
+
+  /** Without a clock of its own, a script uses that of Redis. */
+  #valuesOf<Name extends CommandName>(name: Name, keys: CommandKeys<Name>, args: CommandArgs<Name>): readonly string[] {
+    return valuesOf(commands[name], keys, args, this.#clock?.() ?? '');
   }
 
   #send(redis: Redis | Cluster, name: CommandName, sent: readonly string[]): Promise<unknown> {
@@ -240,8 +244,42 @@ function isConnected(redis: Redis | Cluster): boolean {
   return !(redis instanceof Cluster) || redis.nodes('master').every(node => node.status === 'ready');
 }
 
-function scalar(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
-  throw new TypeError('Only strings and whole numbers are sent to Redis.');
+/** A port over Redis. */
+export abstract class RedisPort<K = Keys> {
+  protected readonly link: RedisLink;
+  protected readonly keys: K;
+
+  constructor(link: RedisLink, keys: K) {
+    this.link = link;
+    this.keys = keys;
+  }
+
+  /** Runs a script, and repeats it after a lost reply. */
+  protected repeatable<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
+    return this.link.run(name, keys, args, { repeatable: true });
+  }
+
+  /** Runs a script whose repeat would not be harmless. @throws StoreUnavailableError after a lost reply */
+  protected once<Name extends CommandName>(
+    name: Name,
+    keys: CommandKeys<Name>,
+    args: CommandArgs<Name>,
+  ): Promise<unknown> {
+    return this.link.run(name, keys, args);
+  }
+
+  /** Reads the records of an index. Omits what is no id, and records that are gone. */
+  protected async all<Id, Row>(
+    index: unknown,
+    parse: (text: string) => Id | undefined,
+    read: (id: Id) => Promise<Row | undefined>,
+  ): Promise<Row[]> {
+    const ids = listOf(index).map(id => parse(textOf(id)));
+    const found = await Promise.all(ids.map(id => (id === undefined ? undefined : read(id))));
+    return found.filter(row => row !== undefined);
+  }
 }

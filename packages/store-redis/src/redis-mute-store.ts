@@ -1,5 +1,5 @@
 import { type Mute, type MuteStore, oldestFirst, type Subject, shardOf } from '@postern/elicitation';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, listOf, numberOf } from './reply.ts';
 
 export class RedisMuteStore extends RedisPort implements MuteStore {
@@ -11,20 +11,19 @@ export class RedisMuteStore extends RedisPort implements MuteStore {
   }
 
   mute(subject: Subject, mcpServerId: string): Promise<boolean> {
-    return this.#set(subject, mcpServerId, 'muted');
+    return this.#set(subject, mcpServerId, true);
   }
 
   unmute(subject: Subject, mcpServerId: string): Promise<boolean> {
-    return this.#set(subject, mcpServerId, 'heard');
+    return this.#set(subject, mcpServerId, false);
   }
 
   async clear(subject: Subject): Promise<void> {
     await this.link.call('del', this.#keyOf(subject));
   }
 
-  async #set(subject: Subject, mcpServerId: string, as: 'muted' | 'heard'): Promise<boolean> {
-    const parameters = [mcpServerId, as];
-    const reply = await this.repeatable('setMute', [this.#keyOf(subject)], parameters);
+  async #set(subject: Subject, mcpServerId: string, isMuted: boolean): Promise<boolean> {
+    const reply = await this.repeatable('setMute', { mutedBy: this.#keyOf(subject) }, { mcpServerId, isMuted });
     return listOf(reply)[0] === 'changed';
   }
 

@@ -8,7 +8,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
 const oneTimeSchema = z.object({
@@ -39,14 +39,14 @@ const GRACE_MS = 60_000;
  */
 export class RedisOneTimeStore extends RedisPort implements OneTimeStore {
   async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {
-    const reply = await this.repeatable('readOneTime', [this.keys.oneTime(shard, digest)]);
+    const reply = await this.repeatable('readOneTime', { oneTime: this.keys.oneTime(shard, digest) }, {});
     const [record, sealed] = listOf(reply);
     return record === undefined ? undefined : { ...decodeOneTime(textOf(record), digest), sealed: textOf(sealed) };
   }
 
   async consume(shard: Shard, digest: string): Promise<ConsumeResult> {
-    const key = this.keys.oneTime(shard, digest);
-    const reply = await this.once('consumeOneTime', [key], [SPENT_MS]);
+    const oneTime = this.keys.oneTime(shard, digest);
+    const reply = await this.once('consumeOneTime', { oneTime }, { spentMs: SPENT_MS });
     const [result, record, sealed] = listOf(reply);
     if (result === 'unknown') return { result };
     if (result === 'unreadable') throw unreadable(layoutNamedIn(textOf(record)));
@@ -62,8 +62,16 @@ export class RedisOneTimeStore extends RedisPort implements OneTimeStore {
   }
 
   async spend(p: Parameters<OneTimeStore['spend']>[0]): Promise<boolean> {
-    const key = this.keys.used(p.kind, p.digest);
-    const values = [p.digest.slice(0, NAME_LENGTH), p.expiresAt, MAX_USED_VALUES, GRACE_MS];
-    return listOf(await this.once('spendOneTime', [key], values))[0] === 'taken';
+    const reply = await this.once(
+      'spendOneTime',
+      { used: this.keys.used(p.kind, p.digest) },
+      {
+        name: p.digest.slice(0, NAME_LENGTH),
+        expiresAt: p.expiresAt,
+        max: MAX_USED_VALUES,
+        graceMs: GRACE_MS,
+      },
+    );
+    return listOf(reply)[0] === 'taken';
   }
 }

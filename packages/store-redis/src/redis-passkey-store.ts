@@ -19,9 +19,8 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { shareText } from './create-elicitation.ts';
-import { decode, encode, subject, text, time, unreadable } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { decode, encode, shareText, subject, text, time, unreadable } from './records/record-layout.ts';
+import { RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 const passkeySchema = z.object({
@@ -76,28 +75,37 @@ export class RedisPasskeyStore extends RedisPort implements PasskeyStore {
   async add(
     passkey: NewPasskey,
     max: number,
-    permittedBy = '',
+    permittedBy?: string,
     first: FirstPasskey = 'counts',
     announcedAs?: string,
     payer?: PasskeyPayer,
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const { subject, passkeyId, signCount, backedUp } = passkey;
     const paidBy = payer?.mcpServerId ?? (await this.#payerOf(subject));
-    const reply = await this.repeatable('addPasskey', this.#changed(subject, paidBy), [
-      ...[passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
-      ...[permittedBy, FIRST_DELAY_MS, first, announced(announcedAs)],
-      ...[paidBy, payer === undefined ? '' : shareText(payer.quota)],
-    ]);
+    const reply = await this.repeatable('addPasskey', this.#changed(subject, paidBy), {
+      passkeyId,
+      record: encodePasskey(passkey),
+      signCount: counter(signCount),
+      isBackedUp: backedUp,
+      call: newCall(),
+      max,
+      permittedBy,
+      firstDelayMs: FIRST_DELAY_MS,
+      first,
+      announcement: announced(announcedAs),
+      payer: paidBy,
+      share: payer && shareText(payer.quota),
+    });
     const [result, retryAfterMs] = listOf(reply);
-    if (result === 'over_quota') throw new QuotaExceededError(paidBy, numberOf(retryAfterMs));
+    if (result === 'over_quota') throw new QuotaExceededError(paidBy ?? '', numberOf(retryAfterMs));
     return oneOf(reply, ['added', 'exists', 'full', 'not_permitted']);
   }
 
   async use(p: Parameters<PasskeyStore['use']>[0]): Promise<'used' | 'stale' | 'unknown'> {
     const reply = await this.repeatable(
       'usePasskey',
-      [this.#keyOf(p.subject)],
-      [p.passkeyId, counter(p.signCount), flag(p.backedUp), newCall()],
+      { passkeys: this.#keyOf(p.subject) },
+      { passkeyId: p.passkeyId, signCount: counter(p.signCount), isBackedUp: p.backedUp, call: newCall() },
     );
     return oneOf(reply, ['used', 'stale', 'unknown']);
   }
@@ -109,12 +117,8 @@ export class RedisPasskeyStore extends RedisPort implements PasskeyStore {
       if (isAbsent(stored)) return false;
       const before = decodePasskey(subject, passkeyId, textOf(stored));
       const [, , , , , json = ''] = STORED.exec(textOf(stored)) ?? [];
-      const reply = await this.link.run(
-        'renamePasskey',
-        [key],
-        [passkeyId, json, encodePasskey({ ...before, label })],
-        { repeatable: true },
-      );
+      const record = encodePasskey({ ...before, label });
+      const reply = await this.repeatable('renamePasskey', { passkeys: key }, { passkeyId, knownRecord: json, record });
       const result = oneOf(reply, ['renamed', 'changed', 'unknown']);
       // `changed`: another request has renamed it since the read.
       if (result !== 'changed') return result === 'renamed';
@@ -123,21 +127,21 @@ export class RedisPasskeyStore extends RedisPort implements PasskeyStore {
 
   async remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean> {
     const paidBy = await this.#payerOf(subject);
-    const reply = await this.once('removePasskey', this.#changed(subject, paidBy), [
+    const reply = await this.once('removePasskey', this.#changed(subject, paidBy), {
       passkeyId,
-      announced(announcedAs),
-      paidBy,
-    ]);
+      announcement: announced(announcedAs),
+      payer: paidBy,
+    });
     return oneOf(reply, ['removed', 'unknown']) === 'removed';
   }
 
   async reset(subject: Subject, announcedAs?: string): Promise<number> {
     const paidBy = await this.#payerOf(subject);
-    const reply = await this.repeatable('resetPasskeys', this.#changed(subject, paidBy), [
-      newCall(),
-      announced(announcedAs),
-      paidBy,
-    ]);
+    const reply = await this.repeatable('resetPasskeys', this.#changed(subject, paidBy), {
+      call: newCall(),
+      announcement: announced(announcedAs),
+      payer: paidBy,
+    });
     return Number(listOf(reply)[0]);
   }
 
@@ -156,17 +160,21 @@ export class RedisPasskeyStore extends RedisPort implements PasskeyStore {
     return values.map(value => (isAbsent(value) ? undefined : textOf(value)));
   }
 
-  /** The MCP server whose quota counts the passkeys of this user, or ''. It never changes, because no other says who the user is. */
-  async #payerOf(subject: Subject): Promise<string> {
+  /** The MCP server whose quota counts the passkeys of this user. It never changes, because no other says who the user is. */
+  async #payerOf(subject: Subject): Promise<string | undefined> {
     const [payer] = await this.#facts(subject, 'payer');
-    return payer ?? '';
+    return payer;
   }
 
   /** The keys of a script that adds or removes passkeys. */
-  #changed(subject: Subject, paidBy: string): readonly string[] {
+  #changed(subject: Subject, paidBy: string | undefined) {
     const shard = shardOf(subject);
-    const ledger = paidBy === '' ? this.keys.none(shard) : this.keys.ledger(shard, paidBy);
-    return [this.#keyOf(subject), this.#factsOf(subject), this.keys.passkeyAnnouncements(shard), ledger];
+    return {
+      passkeys: this.#keyOf(subject),
+      facts: this.#factsOf(subject),
+      announcements: this.keys.passkeyAnnouncements(shard),
+      ledger: paidBy === undefined ? this.keys.none(shard) : this.keys.ledger(shard, paidBy),
+    };
   }
 
   #factsOf(subject: Subject): string {
@@ -180,8 +188,8 @@ export class RedisPasskeyStore extends RedisPort implements PasskeyStore {
 
 const newCall = () => newOperationId(systemEntropy);
 /** Every announcement has a unique id. */
-const announced = (pseudonym: string | undefined) => (pseudonym === undefined ? '' : `${newCall()} ${pseudonym}`);
-const flag = (value: boolean) => (value ? '1' : '0');
+const announced = (pseudonym: string | undefined) =>
+  pseudonym === undefined ? undefined : `${newCall()} ${pseudonym}`;
 
 /** An unsigned number (WebAuthn 6.1). With a sign, the stored record would be unreadable. */
 function counter(signCount: number): number {

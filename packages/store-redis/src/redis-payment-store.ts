@@ -19,8 +19,7 @@ import {
 import type { CommittedEvents } from './committed-events.ts';
 import type { Keys } from './keys.ts';
 import { decodePayment, encodePayment } from './records/payment-record.ts';
-import type { RedisLink } from './redis-link.ts';
-import { RedisPort } from './redis-port.ts';
+import { type RedisLink, RedisPort } from './redis-link.ts';
 import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
 export interface PaymentStoreOptions {
@@ -46,8 +45,11 @@ export class RedisPaymentStore extends RedisPort implements PaymentStore {
   }
 
   async recordReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
-    const key = this.keys.payments(elicitationId);
-    await this.link.run('notePayment', [key], [processorReference, this.#options.retentionMs], { repeatable: true });
+    await this.repeatable(
+      'notePayment',
+      { payments: this.keys.payments(elicitationId) },
+      { paymentName: processorReference, retentionMs: this.#options.retentionMs },
+    );
   }
 
   async list(elicitationId: ElicitationId): Promise<readonly Payment[]> {
@@ -79,19 +81,26 @@ export class RedisPaymentStore extends RedisPort implements PaymentStore {
     // The repeat of a commit conflicts with it. The caller decides again, and finds the change committed.
     const reply = await this.repeatable(
       'putPayment',
-      [
-        this.keys.payments(elicitationId),
-        this.keys.refundChecks(shard),
-        this.keys.events(shard),
-        this.keys.ledger(shard, mcpServerId),
-      ],
-      [
-        ...[elicitationId, payment.processorReference, version, encodePayment(payment)],
-        ...[paidAt === 0 ? '' : paidAt, this.#options.retentionMs],
-        isAwaitingRefund(payment) ? checkAfterMs : '',
-        ...[announces ?? '', PAYMENT_VERSIONS + version + 1, mcpServerId],
-        ...[this.#options.eventsPerShard, this.keys.wake],
-      ],
+      {
+        payments: this.keys.payments(elicitationId),
+        refundChecks: this.keys.refundChecks(shard),
+        events: this.keys.events(shard),
+        ledger: this.keys.ledger(shard, mcpServerId),
+      },
+      {
+        elicitationId,
+        paymentName: payment.processorReference,
+        version,
+        record: encodePayment(payment),
+        paidAt: paidAt === 0 ? undefined : paidAt,
+        retentionMs: this.#options.retentionMs,
+        checkAfterMs: isAwaitingRefund(payment) ? checkAfterMs : undefined,
+        eventType: announces,
+        eventVersion: PAYMENT_VERSIONS + version + 1,
+        mcpServerId,
+        eventsKept: this.#options.eventsPerShard,
+        wakeUpChannel: this.keys.wake,
+      },
     );
     const [result, event] = listOf(reply);
     if (result === 'conflict') return result;
@@ -110,13 +119,13 @@ export class RedisPaymentStore extends RedisPort implements PaymentStore {
   }
 
   async checkLater(elicitationId: ElicitationId, of: CheckOf, delayMs: number): Promise<void> {
-    const key = this.#checks(shardIn(elicitationId), of);
-    await this.repeatable('checkCharge', [key], [elicitationId, delayMs]);
+    const checks = this.#checks(shardIn(elicitationId), of);
+    await this.repeatable('checkCharge', { checks }, { elicitationId, delayMs });
   }
 
   async dueChecks(shard: Shard, limit: number, withinMs = 0): Promise<readonly DueCheck[]> {
-    const keys = [this.#checks(shard, 'charge'), this.#checks(shard, 'refunds')];
-    const [charges, refunds] = listOf(await this.once('dueCharges', keys, [limit, withinMs]));
+    const keys = { chargeChecks: this.keys.chargeChecks(shard), refundChecks: this.keys.refundChecks(shard) };
+    const [charges, refunds] = listOf(await this.once('dueCharges', keys, { limit, withinMs }));
     const dueIn = (ids: unknown, of: CheckOf) => listOf(ids).map(id => ({ elicitationId: idOf(id), of }));
     return [...dueIn(charges, 'charge'), ...dueIn(refunds, 'refunds')];
   }
@@ -125,9 +134,11 @@ export class RedisPaymentStore extends RedisPort implements PaymentStore {
     const checks = this.#checks(shardIn(elicitationId), of);
     if (of === 'charge') await this.link.call('zrem', checks, elicitationId);
     else
-      await this.link.run('dropRefundCheck', [this.keys.payments(elicitationId), checks], [elicitationId], {
-        repeatable: true,
-      });
+      await this.repeatable(
+        'dropRefundCheck',
+        { payments: this.keys.payments(elicitationId), refundChecks: checks },
+        { elicitationId },
+      );
   }
 
   #checks(shard: Shard, of: CheckOf): string {

@@ -5,7 +5,7 @@ import {
   type RecordLists,
   type Shard,
 } from '@postern/elicitation';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 
 /** The sorted sets of each shard. Their entries are written by the commits of their records. */

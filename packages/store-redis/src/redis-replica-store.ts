@@ -1,7 +1,7 @@
 import { type ListedReplica, oldestFirst, type ReplicaRecord, type ReplicaStore } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, textOf, unknownResult } from './reply.ts';
 
 const recordSchema = z.object({
@@ -15,16 +15,20 @@ const recordSchema = z.object({
 /** One hash, which the scripts keep free of replicas that have ended. */
 export class RedisReplicaStore extends RedisPort implements ReplicaStore {
   async announce(replicaId: string, record: ReplicaRecord, lifeMs: number): Promise<{ readonly mustDrain: boolean }> {
-    const values = [replicaId, encode({ ...record }), lifeMs];
-    const reply = await this.repeatable('announceReplica', [this.keys.replicas], values);
+    const reply = await this.repeatable(
+      'announceReplica',
+      { replicas: this.keys.replicas },
+      { replicaId, record: encode({ ...record }), lifetimeMs: lifeMs },
+    );
     const [result, drains] = listOf(reply).map(textOf);
     if (result !== 'announced') throw unknownResult();
     return { mustDrain: drains === '1' };
   }
 
   async drain(replicaId: string, p: { readonly evenLast: boolean }) {
-    const values = [replicaId, p.evenLast ? '1' : '0'];
-    const [reply] = listOf(await this.repeatable('drainReplica', [this.keys.replicas], values)).map(textOf);
+    const keys = { replicas: this.keys.replicas };
+    const found = await this.repeatable('drainReplica', keys, { replicaId, evenLast: p.evenLast });
+    const [reply] = listOf(found).map(textOf);
     if (reply !== 'ordered' && reply !== 'already' && reply !== 'last' && reply !== 'unknown') throw unknownResult();
     return reply;
   }
@@ -38,7 +42,7 @@ export class RedisReplicaStore extends RedisPort implements ReplicaStore {
   }
 
   async #read(): Promise<readonly (ListedReplica & { readonly remainingMs: number })[]> {
-    const reply = await this.repeatable('readReplicas', [this.keys.replicas]);
+    const reply = await this.repeatable('readReplicas', { replicas: this.keys.replicas }, {});
     const flat = listOf(reply).map(textOf);
     return Array.from({ length: flat.length / 4 }, (_, at) => {
       const [replicaId = '', drains, remainingMs, record = ''] = flat.slice(at * 4, at * 4 + 4);

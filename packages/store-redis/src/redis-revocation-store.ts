@@ -10,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './records/record-layout.ts';
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 
 /** A revocation contains the whole record of its connection; only these members are read. */
@@ -48,14 +48,14 @@ export class RedisRevocationStore extends RedisPort implements RevocationStore {
     const { revocationId, owner } = revocation;
     await this.repeatable(
       'addRevocation',
-      [...this.#keysOf(revocationId), this.keys.ledger(shardIn(revocationId), owner)],
-      [revocationId, encodeRevocation(revocation), REVOCATION_LIFETIME_MS],
+      { ...this.#keysOf(revocationId), ledger: this.keys.ledger(shardIn(revocationId), owner) },
+      { revocationId, record: encodeRevocation(revocation), lifetimeMs: REVOCATION_LIFETIME_MS },
     );
   }
 
   async claim(shard: Shard, p: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Revocation[]> {
-    const index = this.keys.dueRevocations(shard);
-    const due = listOf(await this.once('dueRevocations', [index], [p.limit]));
+    const dueRevocations = this.keys.dueRevocations(shard);
+    const due = listOf(await this.once('dueRevocations', { dueRevocations }, { limit: p.limit }));
     const claims = await Promise.allSettled(due.map(id => this.#claim(idOf(id), p.leaseMs, 'due')));
     const claimed = claims.map(claim => (claim.status === 'fulfilled' ? claim.value : undefined));
     const revocations = claimed.filter(revocation => revocation !== undefined);
@@ -70,16 +70,19 @@ export class RedisRevocationStore extends RedisPort implements RevocationStore {
   }
 
   async finish({ revocationId, owner }: Pick<Revocation, 'revocationId' | 'owner'>): Promise<void> {
-    const keys = [...this.#keysOf(revocationId), this.keys.ledger(shardIn(revocationId), owner)];
-    await this.repeatable('finishRevocation', keys, [revocationId]);
+    await this.repeatable(
+      'finishRevocation',
+      { ...this.#keysOf(revocationId), ledger: this.keys.ledger(shardIn(revocationId), owner) },
+      { revocationId },
+    );
   }
 
   async postpone(revocationId: RevocationId, delayMs: number): Promise<void> {
-    await this.repeatable('postponeRevocation', this.#keysOf(revocationId), [revocationId, delayMs]);
+    await this.repeatable('postponeRevocation', this.#keysOf(revocationId), { revocationId, delayMs });
   }
 
   async #claim(revocationId: RevocationId, leaseMs: number, which: 'due' | 'any'): Promise<Revocation | undefined> {
-    const reply = await this.once('claimRevocation', this.#keysOf(revocationId), [revocationId, leaseMs, which]);
+    const reply = await this.once('claimRevocation', this.#keysOf(revocationId), { revocationId, leaseMs, which });
     const [record, createdAt, attempts] = listOf(reply);
     if (record === undefined) return undefined;
     if (createdAt === undefined) throw unreadable(layoutNamedIn(textOf(record)));
@@ -90,8 +93,11 @@ export class RedisRevocationStore extends RedisPort implements RevocationStore {
     });
   }
 
-  #keysOf(revocationId: RevocationId): readonly [string, string] {
-    return [this.keys.revocation(revocationId), this.keys.dueRevocations(shardIn(revocationId))];
+  #keysOf(revocationId: RevocationId) {
+    return {
+      revocation: this.keys.revocation(revocationId),
+      dueRevocations: this.keys.dueRevocations(shardIn(revocationId)),
+    };
   }
 }
 

@@ -1,9 +1,10 @@
 import { SHARDS, type StorageUse, type StorageUseReader } from '@postern/elicitation';
-import { commandKeys } from './commands.ts';
-import { RedisPort } from './redis-port.ts';
+import { commands } from './commands.ts';
+import { RedisPort } from './redis-link.ts';
 import { listOf, numberOf } from './reply.ts';
 
 const SHARDS_AT_ONCE = 16;
+const OWNERS_AT_ONCE = commands.readLedgers.keys.count;
 
 /** Reads the ledgers that `commands/storage-ledger.lua` writes. */
 export class RedisStorageUse extends RedisPort implements StorageUseReader {
@@ -11,21 +12,21 @@ export class RedisStorageUse extends RedisPort implements StorageUseReader {
   async read(owners: readonly string[]): Promise<readonly StorageUse[]> {
     const found: StorageUse[] = [];
     // One group after another, to leave room for other commands on the connection.
-    for (let at = 0; at < owners.length; at += commandKeys.readLedgers)
-      found.push(...(await this.#readGroup(owners.slice(at, at + commandKeys.readLedgers))));
+    for (let at = 0; at < owners.length; at += OWNERS_AT_ONCE)
+      found.push(...(await this.#readGroup(owners.slice(at, at + OWNERS_AT_ONCE))));
     return found;
   }
 
   async #readGroup(group: readonly string[]): Promise<readonly StorageUse[]> {
-    const places = Array.from({ length: commandKeys.readLedgers }, (_, at) => group[at]);
+    const places = Array.from({ length: OWNERS_AT_ONCE }, (_, at) => group[at]);
     const replies: (readonly unknown[])[] = [];
     // A part of the shards at a time, so that the event loop turns to the requests of users and MCP servers in between.
     for (let at = 0; at < SHARDS.length; at += SHARDS_AT_ONCE)
       replies.push(
         ...(await Promise.all(
           SHARDS.slice(at, at + SHARDS_AT_ONCE).map(async shard => {
-            const keys = places.map(id => (id === undefined ? this.keys.none(shard) : this.keys.ledger(shard, id)));
-            return listOf(await this.repeatable('readLedgers', keys));
+            const ledgers = places.map(id => (id === undefined ? this.keys.none(shard) : this.keys.ledger(shard, id)));
+            return listOf(await this.repeatable('readLedgers', { ledgers }, {}));
           }),
         )),
       );

@@ -1,4 +1,4 @@
-import { RedisPort } from './redis-port.ts';
+import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 export type DisabledReason = 'gone' | 'failing';
@@ -28,10 +28,12 @@ export class RedisWebhookEndpointStore extends RedisPort {
 
   /** Returns false if the cursor is not at `from`: another replica has moved it and continues from there. */
   async moveCursor(endpoint: string, p: { readonly from: string | undefined; readonly to: string }): Promise<boolean> {
-    const values = [p.from ?? '', p.to];
-    const reply = await this.link.run('moveWebhookCursor', [this.keys.webhookEndpoint(endpoint)], values, {
-      repeatable: true,
-    });
+    const reply = await this.link.run(
+      'moveWebhookCursor',
+      { endpoint: this.keys.webhookEndpoint(endpoint) },
+      { knownPosition: p.from, position: p.to },
+      { repeatable: true },
+    );
     return listOf(reply)[0] === 'moved';
   }
 

@@ -15,8 +15,7 @@ import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
-import type { RedisLink } from './redis-link.ts';
-import { RedisPort } from './redis-port.ts';
+import { type RedisLink, RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 const boundSchema = z.object({ owner: text, subject, elicitationId });
@@ -63,8 +62,11 @@ export class RedisSealedRecords extends RedisPort implements SealedRecordStore {
       if (!SEALED.test(value)) throw new TypeError('Not a sealed value.');
     }
     const key = this.keys.sealedRecord(record.kind, record.id);
-    const values = [memberOf(record.kind, record.sealed), memberOf(record.kind, nextSealed)];
-    const reply = await this.link.run('replaceSealed', [key], values, { repeatable: true });
+    const reply = await this.repeatable(
+      'replaceSealed',
+      { sealedRecord: key },
+      { member: memberOf(record.kind, record.sealed), nextMember: memberOf(record.kind, nextSealed) },
+    );
     return listOf(reply)[0] === 'replaced';
   }
 

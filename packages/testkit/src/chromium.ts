@@ -1,7 +1,7 @@
 /** Launches the chromium of this machine, once per process. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 
 /** The first opens and loads pages in half the processor time: it is chromium without its window. */
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
@@ -35,6 +35,22 @@ function launch(): Promise<Browser> {
       '--disable-sync',
     ],
   });
+}
+
+/** What the kinds of elements of a page are: what stylesheets select by, from the body to the element. */
+const kindsSource = `[...new Set([...document.querySelectorAll('body *')].map(element => {
+  const path = [];
+  for (let each = element; each !== document.body; each = each.parentElement)
+    path.push([each.localName, each.className, each.type, each.role, each.ariaInvalid, each.ariaCurrent, each.open].join());
+  return path.join(' < ');
+}))]`;
+
+/** Whether the page has a kind of element that is not among those seen. Adds all of them to those. */
+export async function hasNewElement(page: Page, seen: Set<string>): Promise<boolean> {
+  const kinds = await page.evaluate<string[]>(kindsSource);
+  const isNew = kinds.some(kind => !seen.has(kind));
+  for (const kind of kinds) seen.add(kind);
+  return isNew;
 }
 
 /** Whether this machine has a chromium. */

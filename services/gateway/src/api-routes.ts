@@ -1,7 +1,6 @@
 import rateLimit from '@fastify/rate-limit';
 import { openApiDocument, operations } from '@postern/api';
 import type { FastifyPluginAsync } from 'fastify';
-import { paymentRoutes } from './approvals/payment-routes.ts';
 import { connectionRoutes } from './authorization/connection-routes.ts';
 import type { GatewayDeps } from './deps.ts';
 import { elicitationRoutes } from './elicitations/elicitation-routes.ts';
@@ -10,6 +9,7 @@ import { eventRoutes } from './events/event-routes.ts';
 import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
 import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
 import { callerRoutes } from './mcp-servers/caller-routes.ts';
+import { paymentRoutes } from './payments/payment-routes.ts';
 import { addJsonParser } from './platform/http/parse.ts';
 import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
 import { enterShare } from './platform/overload/overload-plugin.ts';

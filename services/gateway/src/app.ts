@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { apiRoutes } from './api-routes.ts';
-import { processorWebhookRoutes } from './approvals/processor-webhooks.ts';
-import { receiptRoutes } from './approvals/receipt-keys.ts';
 import { clientRoutes } from './authorization/client-metadata.ts';
 import type { GatewayDeps } from './deps.ts';
 import { backChannelLogoutRoutes } from './identity/back-channel-logout.ts';
 import { pageRoutes } from './page-routes.ts';
+import { processorWebhookRoutes } from './payments/processor-webhooks.ts';
+import { receiptRoutes } from './payments/receipt-keys.ts';
 import { createApp } from './platform/http/create-app.ts';
 import { gatewayProofRoutes } from './platform/http/gateway-proof.ts';
 import { handlerTimeoutPlugin } from './platform/http/handler-timeout-plugin.ts';

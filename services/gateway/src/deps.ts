@@ -1,9 +1,8 @@
 import { createOutboundFetch } from '@postern/authorization';
 import { createElicitationService, type ElicitationService } from '@postern/elicitation';
-import { type Approvals, createApprovals } from './approvals/create-approvals.ts';
 import { type Authorization, createAuthorization } from './authorization/create-authorization.ts';
-import { createIssueFlow, type IssueFlow } from './elicitations/issue-flow.ts';
-import { createRedemptionFlow, type RedemptionFlow } from './elicitations/redemption-flow.ts';
+import { IssueFlow } from './elicitations/issue-flow.ts';
+import { RedemptionFlow } from './elicitations/redemption-flow.ts';
 import { createEntries, type Entries } from './entries/create-entries.ts';
 import type { Foundation } from './foundation.ts';
 import { createIdentity, type Identity } from './identity/create-identity.ts';
@@ -11,6 +10,7 @@ import { createCallerDirectory } from './mcp-servers/caller-auth.ts';
 import type { CallerDirectory } from './mcp-servers/callers-in-force.ts';
 import { createRegisteredNames, namesIn, type RegisteredNames } from './mcp-servers/confusable-names.ts';
 import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/registered-mcp-server.ts';
+import { createPayments, type Payments } from './payments/create-payments.ts';
 import { elicitationAudit } from './platform/audit/audit-log.ts';
 import { announcementsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
@@ -27,7 +27,7 @@ import { createUpstreams, type UpstreamOf } from './platform/overload/upstream.t
 export interface GatewayDeps
   extends Authorization,
     Identity,
-    Approvals,
+    Payments,
     Entries,
     Omit<Foundation, keyof AsyncDisposable> {
   readonly config: GatewayConfig;
@@ -92,23 +92,17 @@ export async function createDeps(
     oauthCallback: authorization.oauthCallback,
     sharedSecret,
   });
-  const approvals = await createApprovals({
-    ...shared,
-    ...outbound,
-    announcedAs,
-    passkeys: identity.passkeys,
-    signInPolicy: identity.signInPolicy,
-  });
+  const payments = await createPayments({ ...shared, ...outbound, ...identity });
   const entries = createEntries({ ...shared, ...outbound });
 
   return {
     ...shared,
     ...authorization,
     ...identity,
-    ...approvals,
+    ...payments,
     ...entries,
-    issueFlow: createIssueFlow({ ...shared, ...authorization, ...identity, ...approvals, registeredNames }),
-    redemptionFlow: createRedemptionFlow({ ...shared, ...approvals }),
+    issueFlow: new IssueFlow({ ...shared, ...authorization, ...identity, ...payments, registeredNames }),
+    redemptionFlow: new RedemptionFlow({ ...shared, ...payments }),
     registeredNames,
     gatewayProof: createGatewayProof(sharedSecret),
     callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now, apiKeys: foundation.apiKeys }),

@@ -9,11 +9,11 @@ import {
 } from '@postern/api';
 import { z } from 'zod';
 import { HANDLER_MS, MAX_BODY_BYTES } from './app.ts';
-import { MAX_WEBHOOK_BYTES } from './approvals/processor-webhooks.ts';
 import { CHECKS, CHECKS_WITHIN_MS } from './entries/submission-flow.ts';
 import { MAX_BEHIND, MAX_LIFETIME_MS } from './events/event-stream.ts';
 import { MAX_PASSKEYS } from './identity/passkeys/user-passkeys.ts';
 import { MAX_POSTED_BYTES } from './pages/form-body.ts';
+import { MAX_WEBHOOK_BYTES } from './payments/processor-webhooks.ts';
 import { configJsonSchemaText } from './platform/config/config-json-schema.ts';
 import { HEADERS_MS, MAX_HEADER_BYTES, REQUEST_MS } from './platform/http/listener.ts';
 import { MAX_PIECES, UNREAD_MS } from './platform/http/unidentified.ts';

@@ -1,7 +1,7 @@
 import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/elicitation';
 import type { GatewayDeps } from './deps.ts';
-import { createExpiry } from './elicitations/expiry.ts';
 import type { Foundation } from './foundation.ts';
+import { Expiry } from './payments/expiry.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 
 /** Interval between sweeps for expired elicitations. A waiting read learns of an expiry at most this late. */
@@ -18,23 +18,14 @@ const CHARGE_MS = 2000;
  */
 export function startSweepers(
   foundation: Pick<Foundation, 'stores' | 'logger' | 'noteUnknownLayout' | 'metrics' | 'now'>,
-  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow' | 'refundFlow'>,
+  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow' | 'refunds'>,
   pauseMs?: number,
 ): readonly Pick<Sweeper, 'stop'>[] {
   const { stores, logger, noteUnknownLayout, metrics } = foundation;
   const onError = (error: unknown) => {
     if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweep failed; retrying');
   };
-  const expiry = createExpiry({
-    ...foundation,
-    service: { find: id => inForce().service.find(id), expire: id => inForce().service.expire(id) },
-    paymentFlow: {
-      close: (...args) => inForce().paymentFlow.close(...args),
-      check: (...args) => inForce().paymentFlow.check(...args),
-    },
-    refundFlow: { check: (...args) => inForce().refundFlow.check(...args) },
-    onError,
-  });
+  const expiry = new Expiry({ stores, now: foundation.now, inForce, onError });
   const sweep = <T>(
     task: Parameters<Metrics['swept']>[0],
     intervalMs: number,

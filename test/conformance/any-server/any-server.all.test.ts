@@ -47,6 +47,6 @@ test.each(hostScenarios)(
 );
 
 test('README of @postern/conformance lists what the official example fails', async () => {
-  const readme = readFileSync(join(import.meta.dirname, '../../../packages/conformance/README.md'), 'utf8');
+  const readme = readFileSync(join(import.meta.dirname, '../../../tools/conformance/README.md'), 'utf8');
   expect(readme).toContain(await officialExampleFacts());
 });

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { markdownTable } from '../../support/markdown-table.ts';
 import { startOfficialExample } from './official-example.ts';
 
-const program = join(import.meta.dirname, '../../../packages/conformance/src/conformance.ts');
+const program = join(import.meta.dirname, '../../../tools/conformance/src/conformance.ts');
 const person = join(import.meta.dirname, 'official-example-person.ts');
 
 const checksSchema = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }));

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { officialExampleFacts } from './official-example-facts.ts';
 
-const path = join(import.meta.dirname, '../../../packages/conformance/README.md');
+const path = join(import.meta.dirname, '../../../tools/conformance/README.md');
 const facts = await officialExampleFacts();
 writeFileSync(
   path,

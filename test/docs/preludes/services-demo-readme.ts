@@ -1,4 +1,4 @@
-/** Predefined names for the examples of services/demo/README.md. */
+/** Predefined names for the examples of tools/demo/README.md. */
 import type { GatedContext } from '@postern/mcp';
 
 export declare const ctx: GatedContext;

@@ -5,7 +5,7 @@ const root = join(import.meta.dirname, '../../..');
 
 /** Paths of the documents with tested code blocks, from the root of the repository. */
 export const documents: readonly string[] = globSync(
-  ['*.md', 'docs/*.md', 'docs/runbooks/*.md', '{packages,services,test}/*/README.md'],
+  ['*.md', 'docs/*.md', 'docs/runbooks/*.md', '{packages,services,tools,test}/*/README.md'],
   {
     cwd: root,
   },

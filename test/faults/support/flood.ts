@@ -1,4 +1,4 @@
-import { type HttpAnswer, HttpConnection } from '../../bench/support/http-connection.ts';
+import { type HttpAnswer, HttpConnection } from '../../support/http-connection.ts';
 
 export interface FloodOptions<R extends { readonly text: string }> {
   /** Address of the gateway, on this machine. */

@@ -1,11 +1,14 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AskEnd, type AskSpec, assertInTime, timeLeft } from '../ask.ts';
-import { isTerminal } from '../gateway-client.ts';
-import { hold } from '../hold.ts';
-import type { Suspension } from '../suspension.ts';
-import type { ClientAction, LegacySessionCall, LegacyStatelessCall, UrlElicitation } from '../tool-call.ts';
-import type { ToolRun } from '../tool-run.ts';
-import { firstOf } from '../waiting-reads.ts';
+import { isTerminal } from '../gateway/client.ts';
+import { firstOf } from '../gateway/waiting-reads.ts';
+import { type Ask, type AskEnd, type AskSpec, assertInTime, hold, type ToolRun, timeLeft } from '../run/run.ts';
+import type {
+  ClientAction,
+  LegacySessionCall,
+  LegacyStatelessCall,
+  Suspension,
+  UrlElicitation,
+} from '../run/tool-call.ts';
 import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
 
 /**

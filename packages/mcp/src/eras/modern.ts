@@ -1,12 +1,9 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AskEnd, assertInTime } from '../ask.ts';
-import { lastEnd } from '../ask-log.ts';
-import { isTerminal } from '../gateway-client.ts';
-import { hold } from '../hold.ts';
-import type { RequestState } from '../request-state.ts';
-import { Suspension } from '../suspension.ts';
-import { handlerOf, type ModernCall, type ToolAnswer } from '../tool-call.ts';
-import type { ToolRun } from '../tool-run.ts';
+import { isTerminal } from '../gateway/client.ts';
+import { lastEnd } from '../run/ask-log.ts';
+import type { RequestState } from '../run/request-state.ts';
+import { type Ask, type AskEnd, assertInTime, hold, type ToolRun } from '../run/run.ts';
+import { handlerOf, type ModernCall, Suspension, type ToolAnswer } from '../run/tool-call.ts';
 import { denialMeta, incapable, plainSuspension, urlElicitation } from './plain.ts';
 
 /** Milliseconds after the end of an ask during which a retry still learns that it expired. */

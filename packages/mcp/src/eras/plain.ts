@@ -1,17 +1,16 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AskSpec, aboutOf } from '../ask.ts';
 import { CapabilityMissingError } from '../errors.ts';
-import { isPaymentUnderWay } from '../gateway-client.ts';
-import { Suspension } from '../suspension.ts';
+import { isPaymentUnderWay } from '../gateway/client.ts';
+import { type Ask, type AskSpec, aboutOf, type ToolRun } from '../run/run.ts';
 import {
   AUTHORIZATION_META_KEY,
   ELICITATION_META_KEY,
   type PlainToolResult,
   plainToolResult,
   type Remediation,
+  Suspension,
   type UrlElicitation,
-} from '../tool-call.ts';
-import type { ToolRun } from '../tool-run.ts';
+} from '../run/tool-call.ts';
 
 /**
  * The answer for every MCP client: a result with the link and the match code. `RecentCalls` remembers the asks of the call, so the

@@ -1,9 +1,9 @@
 /** A call is run again and again: what its runs must have in common, and what a handler must await. */
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { GateContext } from '../ask/verbs.ts';
 import { ElicitationTimeoutError } from '../errors.ts';
-import type { GateContext } from '../gate-context.ts';
-import { isElicitationPending } from '../suspension.ts';
+import { isElicitationPending } from '../run/tool-call.ts';
 import { accountWorld } from '../testing/account-world.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { callOutcome as call, modernWorld, textOf } from '../testing/modern-world.ts';

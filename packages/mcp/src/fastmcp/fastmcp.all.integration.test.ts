@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { FastMCP } from 'fastmcp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod/v4';
-import type { SubjectOption } from '../subject.ts';
+import type { SubjectOption } from '../run/tool-call.ts';
 import { API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
 import { connectLegacyHost } from '../testing/legacy-world.ts';
 import { type FastMcpContext, postern } from './index.ts';

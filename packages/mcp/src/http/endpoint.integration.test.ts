@@ -3,7 +3,7 @@ import { errors } from 'jose';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { postern } from '../index.ts';
-import type { SubjectOption } from '../subject.ts';
+import type { SubjectOption } from '../run/tool-call.ts';
 import { API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
 import { outcome } from '../testing/outcome-tool.ts';
 import type { EndpointAuth, VerifiedToken } from './bearer.ts';

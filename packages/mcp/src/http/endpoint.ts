@@ -1,17 +1,24 @@
 import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { z } from 'zod/v4';
-import type { Environment } from '../environment.ts';
-import { asError, invalidOptions, SubjectUnavailableError } from '../errors.ts';
-import { GateCheckError } from '../gate-check.ts';
-import { created, createReporter } from '../mistakes.ts';
-import type { PosternOptions } from '../options.ts';
-import { callable, parseStrictly } from '../parse-strictly.ts';
-import { resolvePrincipal, type SubjectOption } from '../subject.ts';
-import { authenticate, type EndpointAuth, resourceMetadata, type VerifiedToken } from './bearer.ts';
-import { completedAuth, RETRY_SECONDS } from './built-in-verifier.ts';
-import { type NodeHandler, toNodeHandler } from './node-handler.ts';
-import { admitted, refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
-import { jsonRpcError } from './responses.ts';
+import { asError, callable, invalidOptions, parseStrictly, SubjectUnavailableError } from '../errors.ts';
+import { GateCheckError } from '../gateway/gate-check.ts';
+import type { Reporter } from '../mistakes.ts';
+import type { Environment } from '../run/run.ts';
+import { resolvePrincipal, type SubjectOption } from '../run/tool-call.ts';
+import {
+  authenticate,
+  completedAuth,
+  type EndpointAuth,
+  RETRY_SECONDS,
+  type ResourceMetadata,
+  resourceMetadata,
+  type VerifiedToken,
+} from './bearer.ts';
+import { admitted, jsonRpcError, refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
 import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
 
 export interface EndpointOptions {
@@ -74,14 +81,14 @@ export interface HttpSdk<McpServer> {
   /** Connects a new server to a transport with this session id. */
   connect(server: McpServer, sessionId: string): Promise<SessionTransport>;
   /** Revision 2026-07-28, which SDK v1 does not speak. */
-  modern?(
-    create: CreateServer<McpServer>,
-    onError: (error: Error) => void,
-  ): {
-    isLegacy(request: Request, parsedBody: unknown): Promise<boolean>;
-    answer(request: Request, inputs: RequestInputs): Promise<Response>;
-    close(): Promise<void>;
-  };
+  modern?(create: CreateServer<McpServer>, onError: (error: Error) => void): ModernHandler;
+}
+
+/** Requests of revision 2026-07-28. */
+interface ModernHandler {
+  isLegacy(request: Request, parsedBody: unknown): Promise<boolean>;
+  answer(request: Request, inputs: RequestInputs): Promise<Response>;
+  close(): Promise<void>;
 }
 
 const optionsSchema = z.strictObject({
@@ -125,72 +132,73 @@ const optionsSchema = z.strictObject({
 
 const REPORT_INTERVAL_MS = 60_000;
 
-/** @throws {PosternUsageError} `invalid_options` */
-export function createEndpoint<McpServer extends { isConnected(): boolean }, Context>(p: {
+/** What an endpoint gets from its gate. */
+export interface EndpointGate<McpServer, Context> {
   readonly sdk: HttpSdk<McpServer>;
-  readonly create: CreateServer<McpServer>;
-  readonly options: EndpointOptions;
+  readonly environment: Environment;
   /** Receives the MCP server of each open session, by session id. */
   readonly servers: Map<string, McpServer>;
-  /** Options of the gate. */
-  readonly gate: Pick<PosternOptions<Context>, 'subject' | 'onBackgroundError'>;
-  readonly environment: Pick<Environment, 'gateCheck' | 'fetch'>;
-}): McpEndpoint {
-  const options = parseStrictly('invalid_options', 'gate.endpoint', optionsSchema, p.options);
-  if (typeof p.create !== 'function')
-    throw invalidOptions('gate.endpoint: needs a function that creates an McpServer.');
-  const { servers } = p;
-  const reporter = createReporter(p.gate.onBackgroundError);
-  const { onBackgroundError, reportMistake } = reporter;
-  const { subject } = p.gate;
-  const authOf = p.options.auth && completedAuth(p.options.auth, { ...p.environment, reportMistake, subject });
-  const onError = (error: unknown) => {
-    reportMistake(error, 'gate.endpoint');
-    onBackgroundError(asError(error));
+  readonly subject: SubjectOption<Context> | undefined;
+  readonly reporter: Reporter;
+}
+
+/** What `auth` means for the requests of one moment. */
+interface Authorization {
+  readonly auth: EndpointAuth | undefined;
+  readonly metadata: ResourceMetadata | undefined;
+  /** Origins of web pages that may call, beside those of loopback. */
+  readonly origins: readonly string[];
+}
+
+export class Endpoint<McpServer extends { isConnected(): boolean }, Context> implements McpEndpoint {
+  readonly node: NodeHandler;
+  readonly #gate: EndpointGate<McpServer, Context>;
+  readonly #create: CreateServer<McpServer>;
+  readonly #options: z.infer<typeof optionsSchema>;
+  readonly #authOf: (() => Promise<EndpointAuth>) | undefined;
+  readonly #modern: ModernHandler | undefined;
+  readonly #sessions: McpSessions;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  /** @throws {PosternUsageError} `invalid_options` */
+  constructor(gate: EndpointGate<McpServer, Context>, create: CreateServer<McpServer>, options: EndpointOptions = {}) {
+    this.#options = parseStrictly('invalid_options', 'gate.endpoint', optionsSchema, options);
+    if (typeof create !== 'function')
+      throw invalidOptions('gate.endpoint: needs a function that creates an McpServer.');
+    this.#gate = gate;
+    this.#create = create;
+    const { sdk, servers, reporter } = gate;
+    this.#authOf = options.auth && completedAuth(options.auth, gate);
+    const onError = (error: unknown) => {
+      reporter.reportMistake(error, 'gate.endpoint');
+      reporter.onBackgroundError(asError(error));
+    };
+    this.#modern = sdk.modern?.(
+      connection => this.#createServer(connection),
+      error => reporter.reportMistake(error, 'gate.endpoint'),
+    );
+    this.#sessions = new McpSessions(this.#options, { onEnd: sessionId => servers.delete(sessionId), onError });
+    this.node = toNodeHandler((request, inputs) => this.#handle(request, inputs), onError);
+  }
+
+  readonly fetch = (request: Request, inputs: RequestInputs = {}): Promise<Response> => this.#handle(request, inputs);
+
+  readonly close = async (): Promise<void> => {
+    this.#isClosed = true;
+    await Promise.all([this.#sessions.close(), this.#modern?.close()]);
   };
-  const modern = p.sdk.modern?.(createServer, error => reportMistake(error, 'gate.endpoint'));
-  const sessions = new McpSessions(options, { onEnd: sessionId => servers.delete(sessionId), onError });
-  let reportedAt = Number.NEGATIVE_INFINITY;
-  let isClosed = false;
 
-  function createServer(connection: Connection): Promise<McpServer> {
-    return created(reporter, 'gate.endpoint', async () => {
-      const server = await p.create(connection);
-      p.sdk.checkServer(server);
-      if (server.isConnected()) throw invalidOptions('the McpServer serves another connection; return a new one.');
-      return server;
-    });
+  #handle(request: Request, inputs: RequestInputs): Promise<Response> {
+    return this.#answer(request, inputs).catch((error: unknown) => this.#unavailable(error));
   }
 
-  async function authorization() {
-    const auth = await authOf?.();
-    const origins = [...options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
-    return { auth, metadata: auth && resourceMetadata(auth), origins };
-  }
-
-  /** The token of the request, or the refusal. */
-  async function admit(
-    request: Request,
-    { authInfo: verified, remoteAddress }: RequestInputs,
-    { auth, metadata, origins }: Awaited<ReturnType<typeof authorization>>,
-  ) {
-    const authInfo =
-      auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
-    if (authInfo instanceof Response) return authInfo;
-    const remote =
-      authInfo === undefined && options.allowedHosts === undefined ? refuseRemote(request, remoteAddress) : undefined;
-    if (remote !== undefined) return remote;
-    // A page that rebinds its name to this address has no token.
-    const mayNameAnyHost = authInfo !== undefined && options.allowedHosts === undefined;
-    const refused = mayNameAnyHost ? undefined : refuseHost(request, { hosts: options.allowedHosts, origins });
-    return refused ?? { authInfo };
-  }
-
-  async function answer(request: Request, inputs: RequestInputs): Promise<Response> {
-    if (isClosed) return jsonRpcError(503, -32000, 'Closed');
-    const known = await authorization();
-    const { metadata, origins } = known;
-    const refused = refuseOrigin(request, { hosts: options.allowedHosts, origins });
+  async #answer(request: Request, inputs: RequestInputs): Promise<Response> {
+    if (this.#isClosed) return jsonRpcError(503, -32000, 'Closed');
+    const authorization = await this.#authorization();
+    const { metadata, origins } = authorization;
+    const { allowedHosts } = this.#options;
+    const refused = refuseOrigin(request, { hosts: allowedHosts, origins });
     if (refused !== undefined) return refused;
     const { pathname } = new URL(request.url);
     if (metadata !== undefined && pathname === metadata.path && request.method === 'GET') {
@@ -198,63 +206,90 @@ export function createEndpoint<McpServer extends { isConnected(): boolean }, Con
     }
     if (pathname.startsWith('/.well-known/')) return new Response(null, { status: 404 });
 
-    const source = await admit(request, inputs, known);
+    const source = await this.#admit(request, inputs, authorization);
     if (source instanceof Response) return source;
     const { authInfo } = source;
     const isPost = request.method === 'POST';
     if (!isPost && request.method !== 'GET' && request.method !== 'DELETE') {
       return jsonRpcError(405, -32000, 'Method not allowed', { allow: 'GET, POST, DELETE' });
     }
-    const body = isPost ? await bodyOf(request, inputs) : undefined;
+    const body = isPost ? await this.#bodyOf(request, inputs) : undefined;
     if (body instanceof Response) return body;
     const admittedInputs = {
       ...(body === undefined ? {} : { parsedBody: body.json }),
       ...(authInfo === undefined ? {} : { authInfo }),
     };
+    const modern = this.#modern;
     const isModern = body !== undefined && modern !== undefined && !(await modern.isLegacy(request, body.json));
-    const answerOf = isModern ? modern.answer : answerLegacy;
-    const from = options.allowedHosts === undefined ? 'loopback' : 'allowed_hosts';
-    return await admitted.run(from, () => answerOf(request, admittedInputs));
+    const from = allowedHosts === undefined ? 'loopback' : 'allowed_hosts';
+    return await admitted.run(from, () =>
+      isModern ? modern.answer(request, admittedInputs) : this.#answerLegacy(request, admittedInputs),
+    );
+  }
+
+  async #authorization(): Promise<Authorization> {
+    const auth = await this.#authOf?.();
+    const origins = [...this.#options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
+    return { auth, metadata: auth && resourceMetadata(auth), origins };
+  }
+
+  /** The token of the request, or the refusal. */
+  async #admit(
+    request: Request,
+    { authInfo: verified, remoteAddress }: RequestInputs,
+    { auth, metadata, origins }: Authorization,
+  ): Promise<{ readonly authInfo: VerifiedToken | undefined } | Response> {
+    const { allowedHosts } = this.#options;
+    const authInfo =
+      auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
+    if (authInfo instanceof Response) return authInfo;
+    const remote =
+      authInfo === undefined && allowedHosts === undefined ? refuseRemote(request, remoteAddress) : undefined;
+    if (remote !== undefined) return remote;
+    // A page that rebinds its name to this address has no token.
+    const mayNameAnyHost = authInfo !== undefined && allowedHosts === undefined;
+    const refused = mayNameAnyHost ? undefined : refuseHost(request, { hosts: allowedHosts, origins });
+    return refused ?? { authInfo };
+  }
+
+  async #bodyOf(request: Request, { parsedBody }: RequestInputs): Promise<{ json: unknown } | Response> {
+    if (!hasJsonContentType(request)) return jsonRpcError(415, -32000, 'Content-Type must be application/json');
+    return parsedBody === undefined ? await readJsonBody(request, this.#options.maxBodyBytes) : { json: parsedBody };
+  }
+
+  async #answerLegacy(request: Request, inputs: RequestInputs): Promise<Response> {
+    const { sdk, servers, subject } = this.#gate;
+    const owner = await sessionOwner(subject, inputs.authInfo, request);
+    const sessionId = request.headers.get('mcp-session-id');
+    if (sessionId !== null) return await this.#sessions.handle(sessionId, owner, request, inputs);
+    if (!isInitialize(inputs.parsedBody)) return jsonRpcError(400, -32000, 'Mcp-Session-Id header is required');
+    const connect = async (id: string) => {
+      const server = await this.#createServer({ era: 'legacy', authInfo: inputs.authInfo });
+      servers.set(id, server);
+      return await sdk.connect(server, id);
+    };
+    return await this.#sessions.open(owner, connect, request, inputs);
+  }
+
+  #createServer(connection: Connection): Promise<McpServer> {
+    const { sdk, reporter } = this.#gate;
+    return created(reporter, 'gate.endpoint', async () => {
+      const server = await this.#create(connection);
+      sdk.checkServer(server);
+      if (server.isConnected()) throw invalidOptions('the McpServer serves another connection; return a new one.');
+      return server;
+    });
   }
 
   /** While gateway or issuer do not answer, no token can be verified, so none is accepted. */
-  function unavailable(error: unknown): Response {
+  #unavailable(error: unknown): Response {
     if (!(error instanceof GateCheckError)) throw error;
-    if (Date.now() - reportedAt >= REPORT_INTERVAL_MS) {
-      reportedAt = Date.now();
-      onBackgroundError(error);
+    if (Date.now() - this.#reportedAt >= REPORT_INTERVAL_MS) {
+      this.#reportedAt = Date.now();
+      this.#gate.reporter.onBackgroundError(error);
     }
     return jsonRpcError(503, -32000, 'Access tokens cannot be verified', { 'retry-after': String(RETRY_SECONDS) });
   }
-
-  const handle = (request: Request, inputs: RequestInputs) => answer(request, inputs).catch(unavailable);
-
-  async function bodyOf(request: Request, { parsedBody }: RequestInputs): Promise<{ json: unknown } | Response> {
-    if (!hasJsonContentType(request)) return jsonRpcError(415, -32000, 'Content-Type must be application/json');
-    return parsedBody === undefined ? await readJsonBody(request, options.maxBodyBytes) : { json: parsedBody };
-  }
-
-  async function answerLegacy(request: Request, inputs: RequestInputs): Promise<Response> {
-    const owner = await sessionOwner(p.gate.subject, inputs.authInfo, request);
-    const sessionId = request.headers.get('mcp-session-id');
-    if (sessionId !== null) return await sessions.handle(sessionId, owner, request, inputs);
-    if (!isInitialize(inputs.parsedBody)) return jsonRpcError(400, -32000, 'Mcp-Session-Id header is required');
-    const connect = async (id: string) => {
-      const server = await createServer({ era: 'legacy', authInfo: inputs.authInfo });
-      servers.set(id, server);
-      return await p.sdk.connect(server, id);
-    };
-    return await sessions.open(owner, connect, request, inputs);
-  }
-
-  return {
-    node: toNodeHandler(handle, onError),
-    fetch: (request, inputs = {}) => handle(request, inputs),
-    async close() {
-      isClosed = true;
-      await Promise.all([sessions.close(), modern?.close()]);
-    },
-  };
 }
 
 /** A batch cannot open a session (2025-03-26 and later). */
@@ -307,5 +342,110 @@ async function sessionOwner<Context>(
     // A function that needs the rest of the context fails with an error of any kind.
     if (!(error instanceof SubjectUnavailableError) && typeof subject !== 'function') throw error;
     return authInfo === undefined ? 'loopback' : createHash('sha256').update(authInfo.token).digest('base64url');
+  }
+}
+
+/** A request of `node:http`, with what middleware adds to it. */
+export interface NodeRequest extends IncomingMessage {
+  /** The token that earlier middleware has verified, such as `requireBearerAuth` of the SDKs. */
+  auth?: VerifiedToken;
+  /** The body that a body parser has read. */
+  body?: unknown;
+  /** The whole path in a mounted router (express). */
+  originalUrl?: string;
+}
+
+/**
+ * For `node:http`, and for frameworks on it. A third argument that is not a function is the parsed body (fastify); express passes
+ * `next` there.
+ */
+export type NodeHandler = (request: NodeRequest, response: ServerResponse, parsedBody?: unknown) => Promise<void>;
+
+/** Serves `node:http` with a handler of web-standard requests. @internal */
+export function toNodeHandler(
+  fetchHandler: (request: Request, inputs: RequestInputs) => Promise<Response>,
+  onError: (error: unknown) => void,
+): NodeHandler {
+  return async (incoming, outgoing, third) => {
+    // The MCP client left: cancels the request, and the body of the response.
+    const gone = new AbortController();
+    outgoing.once('close', () => gone.abort());
+    try {
+      const target = targetOf(incoming);
+      if (target === undefined) return void outgoing.writeHead(400, { connection: 'close' }).end();
+      const parsedBody = third === undefined || typeof third === 'function' ? incoming.body : third;
+      const request = toRequest(incoming, target, parsedBody !== undefined, gone.signal);
+      if (request === undefined) return void outgoing.writeHead(405).end();
+      const { remoteAddress } = incoming.socket;
+      const inputs = {
+        remoteAddress,
+        parsedBody,
+        // Other middleware uses the same member for other things.
+        ...(typeof incoming.auth?.token === 'string' ? { authInfo: incoming.auth } : {}),
+      };
+      const response = await fetchHandler(request, inputs);
+      // The unread rest of a body would block the next request of this connection.
+      if (!incoming.complete) outgoing.setHeader('connection', 'close');
+      await write(response, outgoing);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      onError(error);
+      if (outgoing.headersSent) outgoing.destroy();
+      else outgoing.writeHead(500).end();
+    }
+  };
+}
+
+/**
+ * Returns path and query of the request target, or undefined for a malformed target. A path may begin with `//`, and an absolute target
+ * names a host (RFC 9112, section 3.2); neither may choose the host of the URL.
+ */
+function targetOf({ originalUrl, url = '/' }: NodeRequest): URL | undefined {
+  const given = originalUrl ?? url;
+  const target = URL.parse(given.startsWith('/') ? `http://localhost${given}` : given);
+  if (target === null || !/^https?:$/.test(target.protocol)) return undefined;
+  return new URL(`http://localhost${target.pathname}${target.search}`);
+}
+
+/** Returns undefined for a method that `fetch` does not allow, such as TRACE. */
+function toRequest(incoming: NodeRequest, target: URL, isBodyRead: boolean, signal: AbortSignal): Request | undefined {
+  const { method = 'GET' } = incoming;
+  if (!/^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method)) return undefined;
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
+    for (const value of values) headers.append(name, value);
+  }
+  const hasBody = !isBodyRead && method !== 'GET' && method !== 'HEAD';
+  // The authority is in the Host header, which is checked there.
+  return new Request(target, {
+    method,
+    headers,
+    signal,
+    ...(hasBody ? { body: Readable.toWeb(incoming) as unknown as ReadableStream, duplex: 'half' } : {}),
+  });
+}
+
+async function write(response: Response, outgoing: ServerResponse): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null) return void outgoing.end();
+  // The headers of an event stream tell the MCP client that it is open, long before its first event.
+  outgoing.flushHeaders();
+  await pipeline(Readable.fromWeb(response.body as unknown as NodeReadableStream), outgoing);
+}
+
+/**
+ * Runs the function of the author that creates a server, and reports what it throws, whatever that is: the SDKs answer 500 without a
+ * trace.
+ */
+export async function created<McpServer>(
+  { reportMistake }: Reporter,
+  where: string,
+  create: () => Promise<McpServer>,
+): Promise<McpServer> {
+  try {
+    return await create();
+  } catch (error) {
+    reportMistake(error, `${where}: the function that creates the McpServer`, () => true);
+    throw error;
   }
 }

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { jsonRpcError } from './responses.ts';
 
 /** Set while `endpoint()` answers a request whose source it has checked: this machine, or the hosts that the author allows. */
 export const admitted = new AsyncLocalStorage<'loopback' | 'allowed_hosts'>();
@@ -50,4 +49,14 @@ export function refuseOrigin(request: Request, { origins }: AllowedSources): Res
   const url = URL.parse(origin);
   const isLoopback = url !== null && /^https?:$/.test(url.protocol) && LOOPBACK.test(url.hostname);
   return isLoopback ? undefined : jsonRpcError(403, -32000, 'Origin not allowed');
+}
+
+/** An error that concerns the HTTP request and not one JSON-RPC request, in the form of both SDKs. */
+export function jsonRpcError(
+  status: number,
+  code: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { asError } from '../errors.ts';
 import type { VerifiedToken } from './bearer.ts';
-import { jsonRpcError } from './responses.ts';
+import { jsonRpcError } from './origin-check.ts';
 
 /** Inputs of one HTTP request that the endpoint has already read and verified. */
 export interface RequestInputs {

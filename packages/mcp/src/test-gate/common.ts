@@ -12,7 +12,7 @@ export {
   type Scripted,
   type TestScript,
 } from './script.ts';
-export type { TestPerson, Typed } from './scripted-person.ts';
+export type { TestPerson, Typed } from './test-gateway.ts';
 export { startTestGateway, type TestGateway, type TestGatewayOptions } from './test-gateway.ts';
 
 // In this folder, a script approves and no user does.

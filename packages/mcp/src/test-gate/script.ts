@@ -1,9 +1,8 @@
 import type { IssueElicitation } from '@postern/api';
 import { z } from 'zod/v4';
-import type { ApiFetch } from '../api-fetch.ts';
-import type { ElicitationFailureCode } from '../errors.ts';
-import { callable, parseStrictly } from '../parse-strictly.ts';
-import type { Subject } from '../subject.ts';
+import type { ApiFetch } from '../ask/verbs.ts';
+import { callable, type ElicitationFailureCode, parseStrictly } from '../errors.ts';
+import type { Subject } from '../gateway/client.ts';
 
 type FailureCode = Exclude<ElicitationFailureCode, 'unknown'>;
 

@@ -8,10 +8,9 @@ import {
   type RefundRequestBody,
 } from '@postern/api';
 import type { z } from 'zod/v4';
-import { GatewayError, PosternUsageError } from '../errors.ts';
-import type { GatewayClient } from '../gateway-client.ts';
-import { parseStrictly } from '../parse-strictly.ts';
-import { digestOf } from '../receipt/receipt-claims.ts';
+import { GatewayError, PosternUsageError, parseStrictly } from '../errors.ts';
+import type { GatewayClient } from '../gateway/client.ts';
+import { digestOf } from '../receipt/claims.ts';
 import { type Asked, answerSchemas, type Outcome, type TestScript } from './script.ts';
 
 const LIFETIME_MS = 600_000;

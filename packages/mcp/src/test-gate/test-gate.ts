@@ -1,17 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createGate } from '../create-gate.ts';
-import { createEnvironment } from '../environment.ts';
-import { invalidOptions, PosternUsageError } from '../errors.ts';
-import type { ErrorAnswer, GatedHandler, GenericGate, SdkAdapter, SdkTypes } from '../gate.ts';
+import { causesOf, invalidOptions, PosternUsageError } from '../errors.ts';
+import { createGate } from '../gate/create-gate.ts';
+import { createEnvironment } from '../gate/environment.ts';
+import type { ErrorAnswer, GatedHandler, GenericGate, SdkAdapter, SdkTypes } from '../gate/gate.ts';
 import { isMistake } from '../mistakes.ts';
-import { causesOf } from '../suspension.ts';
 import {
   type ClientAnswer,
   ELICITATION_ERROR_CODE,
   ELICITATION_META_KEY,
   type ToolCall,
   textIn,
-} from '../tool-call.ts';
+} from '../run/tool-call.ts';
 import { type Asked, assertScript, type Revision, type TestScript } from './script.ts';
 import { ScriptedClient } from './scripted-client.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createEnvironment } from '../environment.ts';
+import { createEnvironment } from '../gate/environment.ts';
 import { startTestGateway } from './index.ts';
 
 const program = join(import.meta.dirname, '../../../../services/gateway/src/postern.ts');

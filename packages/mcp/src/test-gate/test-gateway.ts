@@ -1,19 +1,17 @@
 import { spawn } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { z } from 'zod/v4';
-import { invalidOptions, PosternUsageError } from '../errors.ts';
-import { callable, parseStrictly } from '../parse-strictly.ts';
-import type { Subject } from '../subject.ts';
-import { createTestPerson, type TestPerson } from './scripted-person.ts';
-import { startStandInProvider } from './stand-in-provider.ts';
+import { callable, invalidOptions, PosternUsageError, parseStrictly } from '../errors.ts';
+import type { Subject } from '../gateway/client.ts';
 
 export interface TestGatewayOptions {
   /** Names of the providers that your tools use. A stand-in on this machine issues their tokens. */
@@ -205,4 +203,203 @@ async function freePort(): Promise<number> {
 
 async function noApi(): Promise<never> {
   throw invalidOptions('startTestGateway: pass `api` to answer requests to an API.');
+}
+
+/** Input of a person: values of a credential, or content of a form, by the name of the field. */
+export type Typed = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+/** A person at a browser without an engine, for the pages of a gateway whose only user is the one of this machine. */
+export interface TestPerson {
+  /**
+   * Opens the link, types the values if the page asks for any, accepts, and consents at the provider.
+   *
+   * @throws if the page refuses, such as a link that is no longer open, or input that does not fit
+   */
+  accept(url: string, typed?: Typed): Promise<void>;
+  /** Opens the link and declines. @throws if the page refuses */
+  decline(url: string): Promise<void>;
+}
+
+/** @param standIn origin of the stand-in for the providers, the only other place that the person goes to */
+function createTestPerson(gateway: string, standIn: string): TestPerson {
+  /** Opens an elicitation, and posts one of the two forms on its page. Each visit is a browser of its own. */
+  async function decide(url: string, decision: 'accept' | 'decline', typed: Typed) {
+    if (new URL(url).origin !== gateway) throw new Error('The person opens only links of the test gateway.');
+    const cookies = new Map<string, string>();
+    const visit = (method: 'GET' | 'POST', target: string, form?: URLSearchParams) =>
+      send(cookies, gateway, { method, url: new URL(target, gateway), form });
+    const page = await visit('GET', url);
+    const { action, hidden } = formOf(page, decision);
+    const form = new URLSearchParams(hidden);
+    for (const [name, value] of Object.entries(typed))
+      for (const each of Array.isArray(value) ? value : [value]) form.append(`field.${name}`, String(each));
+    const answer = await visit('POST', action, form);
+    if (answer.location === undefined) throw refused(answer);
+    return { visit, location: answer.location };
+  }
+
+  return {
+    async accept(url, typed = {}) {
+      const { visit, location } = await decide(url, 'accept', typed);
+      if (!location.endsWith('/leaving')) return;
+      const leaving = await visit('GET', location);
+      const provider = unescapeHtml(/<a class="button accent" href="([^"]+)"/.exec(leaving.body)?.[1] ?? '');
+      if (URL.parse(provider)?.origin !== standIn) throw refused(leaving);
+      const consent = await fetch(provider, { redirect: 'manual' });
+      const callback = await visit('GET', consent.headers.get('location') ?? '/');
+      if (callback.location === undefined) throw refused(callback);
+    },
+    async decline(url) {
+      await decide(url, 'decline', {});
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: string;
+}
+
+interface Visit {
+  readonly method: 'GET' | 'POST';
+  readonly url: URL;
+  readonly form: URLSearchParams | undefined;
+}
+
+/** With the headers of a browser, which `fetch` would not let through. */
+async function send(cookies: Map<string, string>, origin: string, { method, url, form }: Visit): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const headers = {
+    accept: 'text/html',
+    cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
+    'sec-fetch-site': form === undefined ? 'none' : 'same-origin',
+    ...(form === undefined ? {} : { origin, 'content-type': 'application/x-www-form-urlencoded' }),
+  };
+  const outgoing = httpRequest(url, { method, headers, agent: false }, resolve);
+  outgoing.on('error', reject);
+  outgoing.end(form?.toString());
+  const incoming = await promise;
+  for (const line of incoming.headers['set-cookie'] ?? []) {
+    const [, name = '', value = ''] = /^([^=;]+)=([^;]*)/.exec(line) ?? [];
+    cookies.set(name, value);
+  }
+  return { status: incoming.statusCode ?? 0, location: incoming.headers.location, body: await text(incoming) };
+}
+
+/** The form with which the user decides, and its hidden fields. */
+function formOf(page: Answer, decision: 'accept' | 'decline') {
+  const forms = page.body.split('<form method="post" action="').slice(1);
+  const form = forms.find(each => each.split('"', 1)[0]?.endsWith(`/${decision}`));
+  if (form === undefined) throw refused(page);
+  const [inner = ''] = form.split('</form>', 1);
+  const fields = [...inner.matchAll(/name="([^"]+)" value="([^"]*)"/g)];
+  return {
+    action: unescapeHtml(form.slice(0, form.indexOf('"'))),
+    hidden: fields.map(([, name = '', value = '']): [string, string] => [name, unescapeHtml(value)]),
+  };
+}
+
+function refused({ status, body }: Answer): Error {
+  const title = /<h1[^>]*>(.*?)<\/h1>/s
+    .exec(body)?.[1]
+    ?.replaceAll(/<[^<>]*>/g, '')
+    .trim();
+  return new Error(`The gateway's page does not allow this (HTTP ${status}): ${unescapeHtml(title ?? 'no title')}`);
+}
+
+/** Pages of the gateway contain decimal references only. */
+const unescapeHtml = (html: string): string =>
+  html.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))).replaceAll('&amp;', '&');
+
+/** A request that is consented to, by its code. */
+interface Consent {
+  readonly redirectUri: string;
+  readonly challenge: string;
+  readonly scope: string;
+}
+
+/**
+ * Stands in for the authorization servers of all providers (RFC 6749, with PKCE) on loopback. It consents to every request without
+ * asking: the person has already decided on the gateway's page.
+ */
+async function startStandInProvider() {
+  const consents = new Map<string, Consent>();
+  /** Scopes by refresh token. */
+  const grants = new Map<string, string>();
+
+  function authorize(query: URLSearchParams, response: ServerResponse): void {
+    const redirect = URL.parse(query.get('redirect_uri') ?? '');
+    if (redirect === null) {
+      json(response, 400, { error: 'invalid_request' });
+      return;
+    }
+    const code = randomUUID();
+    consents.set(code, {
+      redirectUri: query.get('redirect_uri') ?? '',
+      challenge: query.get('code_challenge') ?? '',
+      scope: query.get('scope') ?? '',
+    });
+    redirect.searchParams.set('code', code);
+    redirect.searchParams.set('state', query.get('state') ?? '');
+    response.writeHead(302, { location: redirect.href }).end();
+  }
+
+  function issueTokens(provider: string, form: URLSearchParams, response: ServerResponse): void {
+    const scope =
+      form.get('grant_type') === 'refresh_token' ? grants.get(form.get('refresh_token') ?? '') : redeem(form);
+    if (scope === undefined) {
+      json(response, 400, { error: 'invalid_grant' });
+      return;
+    }
+    const refreshToken = randomUUID();
+    grants.set(refreshToken, scope);
+    json(response, 200, {
+      access_token: `${provider}-${randomUUID()}`,
+      token_type: 'Bearer',
+      expires_in: 3_600,
+      refresh_token: refreshToken,
+      scope,
+    });
+  }
+
+  /** The scope of a code that fits redirect URI and verifier (RFC 7636 section 4.6). Once. */
+  function redeem(form: URLSearchParams): string | undefined {
+    const code = form.get('code') ?? '';
+    const consent = consents.get(code);
+    consents.delete(code);
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    const fits = consent?.redirectUri === form.get('redirect_uri') && consent?.challenge === challenge;
+    return fits ? consent?.scope : undefined;
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://stand-in');
+    const [, provider = '', endpoint] = pathname.split('/');
+    if (endpoint === 'authorize') authorize(searchParams, response);
+    else if (endpoint === 'token') issueTokens(provider, new URLSearchParams(await text(request)), response);
+    else json(response, 404, {});
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => response.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function json(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }

@@ -1,9 +1,8 @@
-import type { AuthorizationAccepted } from '../authorize.ts';
-import { createEnvironment } from '../environment.ts';
-import type { GateContext } from '../gate-context.ts';
-import type { PosternOptions } from '../options.ts';
-import { runTool } from '../run-tool.ts';
-import type { ClientAnswer } from '../tool-call.ts';
+import type { AuthorizationAccepted, GateContext } from '../ask/verbs.ts';
+import { runGated } from '../gate/create-gate.ts';
+import type { PosternOptions } from '../gate/environment.ts';
+import { createEnvironment } from '../gate/environment.ts';
+import type { ClientAnswer } from '../run/tool-call.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { ProviderApi } from './provider-api.ts';
 
@@ -33,7 +32,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   const principal = async () => ({ ...alice, input: alice });
 
   function run<T>(handler: (gate: GateContext) => Promise<T>) {
-    return runTool(environment, { ...common, era: 'legacy-stateless' }, principal, handler);
+    return runGated(environment, { ...common, era: 'legacy-stateless' }, principal, handler);
   }
 
   /** The same as a retry of revision 2026-07-28, or its first request. */
@@ -45,7 +44,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   ) {
     const clientAnswer = requestState === undefined ? undefined : { action, content: undefined };
     const declared = { declaresUrl: true, declaresForm };
-    return runTool(
+    return runGated(
       environment,
       { ...common, ...declared, era: 'modern', requestState, clientAnswer },
       principal,
@@ -64,7 +63,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   }
 
   const setUp = { ...common, args: {}, era: 'legacy-stateless' as const };
-  await runTool(environment, setUp, principal, gate => gate.try.authorize('github'));
+  await runGated(environment, setUp, principal, gate => gate.try.authorize('github'));
   gateway.end('completed');
   return { gateway, connections, api, abort, run, runModern, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

@@ -20,7 +20,7 @@ import {
   refundRequestSchema,
   waitQuerySchema,
 } from '@postern/api';
-import { digest } from '../digest.ts';
+import { digest } from '../run/ask-log.ts';
 import { ContractConnections } from './contract-connections.ts';
 import { ContractCredentials } from './contract-credentials.ts';
 import { ContractResults, needsRedemption, outcomeFor, type Typed, typedFor } from './contract-results.ts';

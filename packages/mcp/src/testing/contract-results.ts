@@ -1,6 +1,6 @@
 import type { IssueElicitation, OutcomeBody, ProblemCode, RedeemedElicitationBody } from '@postern/api';
 import type { JWK } from 'jose';
-import { digestOf } from '../receipt/receipt-claims.ts';
+import { digestOf } from '../receipt/claims.ts';
 import { seal } from './contract-sealing.ts';
 import { sampleContent } from './sample-content.ts';
 

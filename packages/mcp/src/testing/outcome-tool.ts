@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
+import type { GateContext } from '../ask/verbs.ts';
 import { CapabilityMissingError } from '../errors.ts';
-import type { GateContext } from '../gate-context.ts';
-import { isElicitationPending } from '../suspension.ts';
+import { isElicitationPending } from '../run/tool-call.ts';
 import { scripts } from './scripts.ts';
 
 /** Emits `end` when a handler has ended in any way. */

@@ -1,6 +1,6 @@
 import { z } from 'zod/v4';
+import type { GateContext } from '../ask/verbs.ts';
 import { CapabilityMissingError } from '../errors.ts';
-import type { GateContext } from '../gate-context.ts';
 import { TYPED_SECRET } from './contract-results.ts';
 
 export const terms = {

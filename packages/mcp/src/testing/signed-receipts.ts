@@ -1,6 +1,6 @@
 /** Valid receipts, and receipts that no gateway would sign. */
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
-import { termsDigest } from '../receipt/receipt-claims.ts';
+import { termsDigest } from '../receipt/claims.ts';
 
 export const ISSUER = 'https://postern.example.com';
 export const MCP_SERVER = 'bookshop';

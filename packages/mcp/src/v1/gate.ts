@@ -14,12 +14,10 @@ import {
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod/v4';
-import { sameCopy } from '../create-gate.ts';
 import { asError, type InvalidRequestStateError } from '../errors.ts';
-import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate.ts';
-import type { HttpSdk } from '../http/endpoint.ts';
-import { admitted } from '../http/origin-check.ts';
-import type { PosternOptions } from '../options.ts';
+import { sameCopy } from '../gate/create-gate.ts';
+import type { PosternOptions } from '../gate/environment.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate } from '../gate/gate.ts';
 import {
   createSharedGate,
   type SharedGate as GenericSharedGate,
@@ -27,8 +25,10 @@ import {
   legacyCall,
   progressReporter,
   type Surroundings,
-} from '../sdk-gate.ts';
-import { clientAnswerSchema, ELICITATION_ERROR_CODE, type ToolCall, textIn, traceContextOf } from '../tool-call.ts';
+} from '../gate/sdk-gate.ts';
+import type { HttpSdk } from '../http/endpoint.ts';
+import { admitted } from '../http/origin-check.ts';
+import { clientAnswerSchema, ELICITATION_ERROR_CODE, type ToolCall, textIn, traceContextOf } from '../run/tool-call.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 

@@ -22,13 +22,10 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod/v4';
-import { sameCopy } from '../create-gate.ts';
 import { InvalidRequestStateError } from '../errors.ts';
-import type { AccountRequests, ErrorAnswer, Gated, GenericGate, RegisteredHandlers } from '../gate.ts';
-import type { HttpSdk } from '../http/endpoint.ts';
-import { admitted } from '../http/origin-check.ts';
-import type { PosternOptions } from '../options.ts';
-import { OwnRequestState } from '../request-state.ts';
+import { OwnRequestState, sameCopy } from '../gate/create-gate.ts';
+import type { PosternOptions } from '../gate/environment.ts';
+import type { AccountRequests, ErrorAnswer, Gated, GenericGate, RegisteredHandlers } from '../gate/gate.ts';
 import {
   createSharedGate,
   type SharedGate as GenericSharedGate,
@@ -36,7 +33,9 @@ import {
   legacyCall,
   progressReporter,
   type Surroundings,
-} from '../sdk-gate.ts';
+} from '../gate/sdk-gate.ts';
+import type { HttpSdk } from '../http/endpoint.ts';
+import { admitted } from '../http/origin-check.ts';
 import {
   clientAnswerSchema,
   declaresForm,
@@ -46,7 +45,7 @@ import {
   type ToolCall,
   textIn,
   traceContextOf,
-} from '../tool-call.ts';
+} from '../run/tool-call.ts';
 
 /** The SDK's context with the members of this package. */
 export type GatedContext<Requests extends AccountRequests = Record<never, never>> = ServerContext & Gated<Requests>;

@@ -1,18 +1,13 @@
 --[[
 Stores an API key and lists it. Repeating it changes nothing.
 
-KEYS   1 API key   2 list of API keys
-ARGV   1 clock   2 id   3 new version of the list   4 description   5 record with the sealed digest   6 maximum number of valid API keys
-       7 maximum number of revoked ones that stay listed
 returns {'added'}, {'exists'} or {'full'}
 emits  nothing
 ]]
-local now = store_clock(ARGV[1])
+if redis.call('HGET', keys.api_key, 'record') == args.record then return { 'added' } end
+if redis.call('EXISTS', keys.api_key) == 1 then return { 'exists' } end
+if tidy(keys.api_keys, now, args.revoked_max) >= tonumber(args.valid_max) then return { 'full' } end
 
-if redis.call('HGET', KEYS[1], 'record') == ARGV[5] then return { 'added' } end
-if redis.call('EXISTS', KEYS[1]) == 1 then return { 'exists' } end
-if tidy(KEYS[2], now, ARGV[7]) >= tonumber(ARGV[6]) then return { 'full' } end
-
-redis.call('HSET', KEYS[1], 'about', ARGV[4], 'record', ARGV[5], 'createdAt', whole(now))
-redis.call('HSET', KEYS[2], ARGV[2], 'valid', 'version', ARGV[3])
+redis.call('HSET', keys.api_key, 'about', args.about, 'record', args.record, 'createdAt', whole(now))
+redis.call('HSET', keys.api_keys, args.api_key_id, 'valid', 'version', args.list_version)
 return { 'added' }

@@ -8,7 +8,7 @@ local ANNOUNCED_MS = 30 * 24 * 3600 * 1000
 -- when the passkeys are gone.
 local function passkeys_bytes(passkeys)
   local all = redis.call('HGETALL', passkeys)
-  return COST.passkeys + weight(all, 1, #all) + #all / 2 * COST.passkey
+  return COST.passkeys + weight(all) + #all / 2 * COST.passkey
 end
 
 -- Counts the passkeys again after a removal, in the ledger of `payer`. Does nothing if they have no charge, because a sign-in says who

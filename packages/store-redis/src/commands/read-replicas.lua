@@ -1,15 +1,11 @@
 --[[
 Lists the replicas whose time is not over.
 
-KEYS   1 replicas
-ARGV   1 clock
 returns {replica id, '1' if it was ordered to drain, remaining time of its announcement in ms, record, …}
 emits  nothing
 ]]
-local now = store_clock(ARGV[1])
-
 local live = {}
-local fields = redis.call('HGETALL', KEYS[1])
+local fields = redis.call('HGETALL', keys.replicas)
 for at = 1, #fields, 2 do
   local ends, flag, record = string.match(fields[at + 1], '^(%d+) ([01]) (.*)$')
   if ends and tonumber(ends) > now then

@@ -1,10 +1,8 @@
 --[[
 Releases a lease, if the caller holds it.
 
-KEYS   1 lease
-ARGV   1 holder
 returns {}
 emits  nothing
 ]]
-if string.match(redis.call('GET', KEYS[1]) or '', '^%d+ (.*)$') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if string.match(redis.call('GET', keys.lease) or '', '^%d+ (.*)$') == args.holder then redis.call('DEL', keys.lease) end
 return {}

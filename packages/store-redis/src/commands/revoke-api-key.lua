@@ -2,31 +2,26 @@
 Revokes an API key and deletes its sealed digest. With a description, it may be a key of the configuration, which is stored only as
 revoked. The first revocation stays.
 
-KEYS   1 API key   2 list of API keys
-ARGV   1 clock   2 id   3 new version of the list   4 description of a key of the configuration, or ''   5 who and why
-       6 ms for which a revoked key of the store stays listed   7 maximum number of those
 returns {'revoked'}, {'already'} or {'unknown'}
 emits  nothing
 ]]
-local now = store_clock(ARGV[1])
-
-local found = redis.call('HMGET', KEYS[1], 'about', 'revoked')
+local found = redis.call('HMGET', keys.api_key, 'about', 'revoked')
 if found[2] then
   local change = string.match(found[2], '^%d+ (.*)$')
-  return { change == ARGV[5] and 'revoked' or 'already' }
+  return { change == args.change and 'revoked' or 'already' }
 end
 if not found[1] then
-  if ARGV[4] == '' then return { 'unknown' } end
-  redis.call('HSET', KEYS[1], 'about', ARGV[4], 'createdAt', whole(now))
+  if args.about == '' then return { 'unknown' } end
+  redis.call('HSET', keys.api_key, 'about', args.about, 'createdAt', whole(now))
 end
 
-redis.call('HDEL', KEYS[1], 'record')
-redis.call('HSET', KEYS[1], 'revoked', whole(now) .. ' ' .. ARGV[5])
+redis.call('HDEL', keys.api_key, 'record')
+redis.call('HSET', keys.api_key, 'revoked', whole(now) .. ' ' .. args.change)
 local status = 'revoked'
-if ARGV[4] == '' then
-  status = 'revoked ' .. whole(now + tonumber(ARGV[6]))
-  redis.call('PEXPIRE', KEYS[1], ARGV[6])
+if args.about == '' then
+  status = 'revoked ' .. whole(now + tonumber(args.listed_ms))
+  redis.call('PEXPIRE', keys.api_key, args.listed_ms)
 end
-redis.call('HSET', KEYS[2], ARGV[2], status, 'version', ARGV[3])
-tidy(KEYS[2], now, ARGV[7])
+redis.call('HSET', keys.api_keys, args.api_key_id, status, 'version', args.list_version)
+tidy(keys.api_keys, now, args.revoked_max)
 return { 'revoked' }

@@ -15,9 +15,9 @@ local COST = { elicitation = 1280, reserve = 2048, reserve_payment = 4096, answe
 -- Minimum lifetime of the rest of a taken one-time record.
 local SPENT_MS = 600000
 
-local function weight(texts, first, last)
+local function weight(texts)
   local bytes = 0
-  for at = first, last do bytes = bytes + #texts[at] end
+  for at = 1, #texts do bytes = bytes + #texts[at] end
   return math.ceil(bytes * 1.25)
 end
 

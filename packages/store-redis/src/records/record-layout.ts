@@ -5,6 +5,8 @@ import {
   parseConnectionId,
   parseCredentialId,
   parseElicitationId,
+  type StorageQuota,
+  shareOf,
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import { z } from 'zod';
@@ -72,4 +74,10 @@ export function timed(value: string, read: (rest: string) => object): object {
 /** Equal uses have equal texts. */
 export function encodeUse({ mcpServerId, tool }: { readonly mcpServerId: string; readonly tool?: string }): string {
   return JSON.stringify({ mcpServerId, tool });
+}
+
+/** The quota of a shard, as `<records> <bytes>`. */
+export function shareText(quota: StorageQuota): string {
+  const { records, bytes } = shareOf(quota);
+  return `${records} ${bytes}`;
 }

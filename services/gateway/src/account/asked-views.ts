@@ -1,7 +1,7 @@
 import type { Elicitation } from '@postern/elicitation';
 import type { AnsweredAbout, WaitingAbout } from '@postern/pages';
-import { amountView } from '../approvals/payment-view.ts';
 import type { PageViews } from '../pages/page-views.ts';
+import { amountView } from '../payments/payment-pages.ts';
 
 /** What an open elicitation asks for, as `/me` shows it. */
 export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'providerName'>): WaitingAbout {

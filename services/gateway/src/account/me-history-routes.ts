@@ -2,10 +2,10 @@ import { type Elicitation, LISTED_PAYMENTS, type Stores } from '@postern/elicita
 import { historyPage, type RefundView } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
-import { paidView, refundViews } from '../approvals/payment-view.ts';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { PageError } from '../pages/page-request.ts';
+import { paidView, refundViews } from '../payments/payment-pages.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';

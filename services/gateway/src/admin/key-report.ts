@@ -1,8 +1,8 @@
 import type { KeyAge, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
-import { receiptKeysOf } from '../approvals/receipt-keys.ts';
 import { createApiKeyAdmin, statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
 import { digestIn, idOfFileKey } from '../mcp-servers/api-keys.ts';
+import { receiptKeysOf } from '../payments/receipt-keys.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Logger } from '../platform/logger.ts';
 

@@ -16,8 +16,8 @@ import {
   shardIn,
   shardOf,
 } from '@postern/elicitation';
-import { paymentsOf } from '../approvals/refund-reservation.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import { paymentsOf } from '../payments/refunds.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { type AuditSearch, linesAbout } from './audit-search.ts';

@@ -45,7 +45,7 @@ async function createBench() {
         due => due.elicitationId === elicitationId && due.of === 'refunds',
       ),
     /** A replica, at once. */
-    gateway: () => bench.stage.refundFlow.check(elicitationId),
+    gateway: () => bench.stage.refunds.check(elicitationId),
   };
 }
 
@@ -351,7 +351,7 @@ describe('S164: who and why', () => {
     const bench = await createBench();
     await bench.start({ minorUnits: 490 }, 'suspicion of fraud', 'olga');
     await bench.gateway();
-    const standing = await bench.stage.refundFlow.read(bench.stage.caller(), bench.elicitationId);
+    const standing = await bench.stage.refunds.read(bench.stage.caller(), bench.elicitationId);
     expect(standing).toMatchObject({ payment: { refunds: [{ requestedBy: 'operator', minorUnits: 490 }] } });
     expect(JSON.stringify(standing)).not.toMatch(/fraud|olga/);
     expect(await bench.eventsOf('payment.refunded')).toHaveLength(1);

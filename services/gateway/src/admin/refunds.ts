@@ -16,13 +16,7 @@ import {
   type Stores,
 } from '@postern/elicitation';
 import { canRefundAt } from '@postern/payment';
-import {
-  type CanRefund,
-  decideRefund,
-  paymentsOf,
-  refundFingerprint,
-  reservedRefund,
-} from '../approvals/refund-reservation.ts';
+import { type CanRefund, decideRefund, paymentsOf, refundFingerprint, reservedRefund } from '../payments/refunds.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/shared-secret.ts';

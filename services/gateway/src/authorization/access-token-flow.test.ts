@@ -3,8 +3,7 @@ import { newOperationId } from '@postern/elicitation';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Upstream } from '../platform/overload/upstream.ts';
 import { createFlowStage, sampleTokens } from '../testing/flow-stage.ts';
-import { createAccessTokenFlow } from './access-token-flow.ts';
-import { createDecryptedTokenCache } from './decrypted-token-cache.ts';
+import { AccessTokenFlow } from './access-token-flow.ts';
 
 const MINUTE = 60_000;
 const never = () => new AbortController().signal;
@@ -65,16 +64,15 @@ function setUp(
       };
     },
   };
-  const { getAccessToken } = createAccessTokenFlow({
+  const flow = new AccessTokenFlow({
     ...stage,
     stores: { ...stage.stores, notifier: watchful },
-    decryptedTokenCache: createDecryptedTokenCache(stage),
     upstreamOf: () => ({ ask: work => work(), pausedMs: 0, ...p.upstream }),
   });
   return {
     ...stage,
     asked,
-    getAccessToken,
+    getAccessToken: flow.getAccessToken.bind(flow),
     /** Resolves when a caller waits for another replica. */
     isWaiting: waiting.promise,
     isAsked: (): Promise<void> =>

@@ -2,7 +2,7 @@ import { AuthorizationError, type ProviderRegistry } from '@postern/authorizatio
 import { type ElicitationService, RequestChangedError, type RetryReason, type Stores } from '@postern/elicitation';
 import { type ConnectNotice, type ConnectView, connectPage, donePage, type Locale } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
-import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -112,8 +112,6 @@ function connectNoticeOf(reason: RetryReason): ConnectNotice | undefined {
 
 /** Collects the facts of the page that asks the user to connect an account. */
 function createConnectView({ deps, browser, views }: PageKit<Pick<AuthorizationPagesDeps, 'providers' | 'logger'>>) {
-  const decisionView = createDecisionView({ browser, views });
-
   /** Returns the configured host while the provider's metadata cannot be read. */
   async function destinationHost(provider: string): Promise<string> {
     try {
@@ -145,7 +143,7 @@ function createConnectView({ deps, browser, views }: PageKit<Pick<AuthorizationP
       locale,
     );
     return {
-      ...decisionView(visit, plan.digest),
+      ...decisionView({ browser, views }, visit, plan.digest),
       authorization: {
         ...views.provider(asked.provider),
         destinationHost: await destinationHost(asked.provider),

@@ -12,6 +12,7 @@ import {
   type Visitor,
 } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext } from '../sealing/seal-contexts.ts';
 import { providerOf } from './provider-request.ts';
@@ -32,69 +33,76 @@ export interface TransactionSecret extends Omit<StartedAttempt, 'authorizationUr
   readonly heldAccount?: string;
 }
 
-export function createAuthorizationStart(p: {
-  config: { publicUrl: string };
-  service: ElicitationService;
-  stores: Pick<Stores, 'oneTime'>;
-  vault: Vault;
-  providers: ProviderRegistry;
-  entropy: Entropy;
-}) {
-  return {
-    /**
-     * Begins an attempt after the user has agreed.
-     * @throws AuthorizationError before anything is written; DomainError as `accept`
-     */
-    async begin(
-      elicitation: ElicitationOf<'authorization'>,
-      visitor: Visitor,
-      browserBinding: string,
-      plan: ScopePlan & { readonly locale?: string },
-    ): Promise<void> {
-      const { elicitationId, mcpServerId, request } = elicitation;
-      const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
-      const { requested: scopes, held: heldScopes } = plan;
-      const { authorizationUrl, ...start } = await providerOf(p.providers, elicitation).start({
-        redirectUri: redirectUriOf(p.config.publicUrl, mcpServerId, request.provider),
-        state,
-        scopes,
-        resource: request.resource,
-        expectedAccount: request.expectedAccount,
-        locale: plan.locale,
-      });
-      const secret: TransactionSecret = {
-        ...start,
-        state,
-        scopes,
-        heldScopes,
-        heldAccount: plan.connection?.account?.id,
-        authorizationUrl: authorizationUrl.href,
-      };
-      const key = { digest: digestOf(state), elicitationId };
-      const sealed = await p.vault.seal(JSON.stringify(secret), transactionContext(key));
-      await p.service.accept(
-        elicitationId,
-        visitor,
-        {
-          record: { ...key, mcpServerId, provider: request.provider, browserBinding, sealed },
-          ttlMs: TRANSACTION_MS,
-        },
-        [...scopes, ...heldScopes],
-      );
-    },
-
-    /** Returns the authorization URL of the attempt in progress, only to the browser that began it. Changes nothing. */
-    async destination(
-      elicitation: Elicitation,
-      browserBinding: string | undefined,
-    ): Promise<{ url: string; host: string } | undefined> {
-      if (elicitation.status !== 'active') return undefined;
-      const record = await p.stores.oneTime.read(shardIn(elicitation.elicitationId), elicitation.attempt);
-      if (record === undefined || record.browserBinding !== browserBinding) return undefined;
-      const secret = JSON.parse(await p.vault.open(record.sealed, transactionContext(record))) as TransactionSecret;
-      return { url: secret.authorizationUrl, host: secret.destinationHost };
-    },
-  };
+export interface AuthorizationStartDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl'>;
+  readonly service: Pick<ElicitationService, 'accept'>;
+  readonly stores: Pick<Stores, 'oneTime'>;
+  readonly vault: Vault;
+  readonly providers: ProviderRegistry;
+  readonly entropy: Entropy;
 }
 
-export type AuthorizationStart = ReturnType<typeof createAuthorizationStart>;
+/** Attempts to connect an account, up to the redirect to the provider. */
+export class AuthorizationStart {
+  readonly #deps: AuthorizationStartDeps;
+
+  constructor(deps: AuthorizationStartDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Begins an attempt after the user has agreed.
+   * @throws AuthorizationError before anything is written; DomainError as `accept`
+   */
+  async begin(
+    elicitation: ElicitationOf<'authorization'>,
+    visitor: Visitor,
+    browserBinding: string,
+    plan: ScopePlan & { readonly locale?: string },
+  ): Promise<void> {
+    const { elicitationId, mcpServerId, request } = elicitation;
+    const state = newAuthorizationState(shardIn(elicitationId), this.#deps.entropy);
+    const { requested: scopes, held: heldScopes } = plan;
+    const { authorizationUrl, ...start } = await providerOf(this.#deps.providers, elicitation).start({
+      redirectUri: redirectUriOf(this.#deps.config.publicUrl, mcpServerId, request.provider),
+      state,
+      scopes,
+      resource: request.resource,
+      expectedAccount: request.expectedAccount,
+      locale: plan.locale,
+    });
+    const secret: TransactionSecret = {
+      ...start,
+      state,
+      scopes,
+      heldScopes,
+      heldAccount: plan.connection?.account?.id,
+      authorizationUrl: authorizationUrl.href,
+    };
+    const key = { digest: digestOf(state), elicitationId };
+    const sealed = await this.#deps.vault.seal(JSON.stringify(secret), transactionContext(key));
+    await this.#deps.service.accept(
+      elicitationId,
+      visitor,
+      {
+        record: { ...key, mcpServerId, provider: request.provider, browserBinding, sealed },
+        ttlMs: TRANSACTION_MS,
+      },
+      [...scopes, ...heldScopes],
+    );
+  }
+
+  /** Returns the authorization URL of the attempt in progress, only to the browser that began it. Changes nothing. */
+  async destination(
+    elicitation: Elicitation,
+    browserBinding: string | undefined,
+  ): Promise<{ url: string; host: string } | undefined> {
+    if (elicitation.status !== 'active') return undefined;
+    const record = await this.#deps.stores.oneTime.read(shardIn(elicitation.elicitationId), elicitation.attempt);
+    if (record === undefined || record.browserBinding !== browserBinding) return undefined;
+    const secret = JSON.parse(
+      await this.#deps.vault.open(record.sealed, transactionContext(record)),
+    ) as TransactionSecret;
+    return { url: secret.authorizationUrl, host: secret.destinationHost };
+  }
+}

@@ -1,10 +1,18 @@
 import { defaultText } from '@postern/api';
-import { type ClientPresentation, clientDocument, clientKeySet } from '@postern/authorization';
+import {
+  type ClientPresentation,
+  type ClientRegistrationStore,
+  clientDocument,
+  clientKeySet,
+} from '@postern/authorization';
+import type { Stores } from '@postern/elicitation';
+import type { Vault } from '@postern/vault';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
+import { registrationContext } from '../sealing/seal-contexts.ts';
 
 /** Path prefixes. The MCP server and the provider follow, as in the redirect URI. */
 const CLIENT_PATHS = { document: '/oauth/clients', keySet: '/oauth/keys' } as const;
@@ -32,6 +40,32 @@ export function createClientPresentation(p: {
     },
     documentUrl: redirectUri => under(CLIENT_PATHS.document, redirectUri),
     keySetUrl: redirectUri => under(CLIENT_PATHS.keySet, redirectUri),
+  };
+}
+
+/** Stores the client registrations of the gateway, sealed, for all replicas. */
+export function createClientRegistrations(p: {
+  stores: Pick<Stores, 'clientRegistrations'>;
+  vault: Vault;
+}): ClientRegistrationStore {
+  const { clientRegistrations } = p.stores;
+  const open = (key: string, sealed: string) => p.vault.open(sealed, registrationContext(key));
+
+  return {
+    async read(key) {
+      const sealed = await clientRegistrations.read(key);
+      return sealed === undefined ? undefined : open(key, sealed);
+    },
+
+    async putIfAbsent(key, value) {
+      const sealed = await p.vault.seal(value, registrationContext(key));
+      return open(key, await clientRegistrations.putIfAbsent(key, sealed));
+    },
+
+    async remove(key, expected) {
+      const sealed = await clientRegistrations.read(key);
+      if (sealed !== undefined && (await open(key, sealed)) === expected) await clientRegistrations.remove(key, sealed);
+    },
   };
 }
 

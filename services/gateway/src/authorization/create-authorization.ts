@@ -1,4 +1,9 @@
-import { createProviderRegistry, createRemoteRegistrations } from '@postern/authorization';
+import {
+  type ClientPresentation,
+  createProviderRegistry,
+  createRemoteRegistrations,
+  type ProviderRegistry,
+} from '@postern/authorization';
 import type { Clock, ElicitationService, Entropy, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -6,22 +11,33 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type OutboundLog, watchedProviders } from '../platform/outbound/outbound-log.ts';
 import { providersThrough, type UpstreamOf } from '../platform/overload/upstream.ts';
-import { createAccessTokenFlow } from './access-token-flow.ts';
-import { createAuthorizationStart } from './authorization-start.ts';
-import { createClientPresentation } from './client-metadata.ts';
-import { createClientRegistrations } from './client-registrations.ts';
-import { createDecryptedTokenCache } from './decrypted-token-cache.ts';
-import { createDeviceFlow } from './device-flow.ts';
-import { createDisconnection } from './disconnection.ts';
-import { createOAuthCallback } from './oauth-callback.ts';
+import { AccessTokenFlow } from './access-token-flow.ts';
+import { AuthorizationStart } from './authorization-start.ts';
+import { createClientPresentation, createClientRegistrations } from './client-metadata.ts';
+import { createDeviceFlow, type DeviceFlow } from './device-flow.ts';
+import { createDisconnection, type Disconnection } from './disconnection.ts';
+import { OAuthCallback } from './oauth-callback.ts';
 import type { ProviderAnswers } from './provider-answers.ts';
 import { createRevocationFlow, type RevocationFlow } from './revocation-flow.ts';
-import { createScopePlanner } from './scope-plan.ts';
+import { createScopePlanner, type ScopePlanner } from './scope-plan.ts';
 import { createStoreGrant } from './store-grant.ts';
 import { createTokenRefresh, type RefreshesInProgress, type TokenRefresh } from './token-refresh.ts';
 import { createTokenSets } from './token-set.ts';
 
-/** Creates the services of this room: providers, connecting, access tokens, refresh and revocation. */
+/** The services of this room: providers, connecting, access tokens, refresh and revocation. */
+export interface Authorization {
+  readonly providers: ProviderRegistry;
+  readonly clientPresentation: ClientPresentation;
+  readonly revocationFlow: RevocationFlow;
+  readonly tokenRefresh: TokenRefresh;
+  readonly authorizationStart: AuthorizationStart;
+  readonly oauthCallback: OAuthCallback;
+  readonly deviceFlow: DeviceFlow;
+  readonly scopePlan: ScopePlanner;
+  readonly accessTokenFlow: AccessTokenFlow;
+  readonly disconnection: Disconnection;
+}
+
 export function createAuthorization(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'images' | 'providers'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
@@ -42,7 +58,7 @@ export function createAuthorization(p: {
   refreshes: RefreshesInProgress;
   providerAnswers: ProviderAnswers;
   replicaId: string;
-}) {
+}): Authorization {
   const { config, now } = p;
   const upstreamOf = (provider: string) => p.upstreamOf('provider', provider);
   const clientPresentation = createClientPresentation(p);
@@ -71,18 +87,11 @@ export function createAuthorization(p: {
     clientPresentation,
     revocationFlow,
     tokenRefresh,
-    authorizationStart: createAuthorizationStart(common),
-    oauthCallback: createOAuthCallback({ ...common, storeGrant }),
+    authorizationStart: new AuthorizationStart(common),
+    oauthCallback: new OAuthCallback({ ...common, storeGrant }),
     deviceFlow: createDeviceFlow({ ...common, storeGrant }),
     scopePlan: createScopePlanner(common),
-    accessTokenFlow: createAccessTokenFlow({
-      ...common,
-      tokenRefresh,
-      upstreamOf,
-      decryptedTokenCache: createDecryptedTokenCache(common),
-    }),
+    accessTokenFlow: new AccessTokenFlow({ ...common, tokenRefresh, upstreamOf }),
     disconnection: createDisconnection({ ...common, revocationFlow }),
   };
 }
-
-export type Authorization = ReturnType<typeof createAuthorization>;

@@ -3,8 +3,7 @@ import { type Connection, generationNumber, type Subject } from '@postern/elicit
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, it } from 'vitest';
 import { createFlowStage, ofAuthorization, sampleTokens } from '../testing/flow-stage.ts';
-import { createAccessTokenFlow } from './access-token-flow.ts';
-import { createDecryptedTokenCache } from './decrypted-token-cache.ts';
+import { AccessTokenFlow } from './access-token-flow.ts';
 import { createProviderAnswers } from './provider-answers.ts';
 
 // Thirty days at a provider, on a fake clock that no wait advances: a caller that waited would get no response.
@@ -56,9 +55,8 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
   const provider = registry.get('github');
   if (provider === undefined) throw new TypeError('not configured');
   const stage = createFlowStage(provider);
-  const flow = createAccessTokenFlow({
+  const flow = new AccessTokenFlow({
     ...stage,
-    decryptedTokenCache: createDecryptedTokenCache(stage),
     upstreamOf: () => ({ ask: work => work(), pausedMs: 0 }),
   });
   return {

@@ -19,9 +19,9 @@ import {
 } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createFlowStage, ofAuthorization, sampleTokens, signedInAs } from '../testing/flow-stage.ts';
-import { createAuthorizationStart } from './authorization-start.ts';
+import { AuthorizationStart } from './authorization-start.ts';
 import { createDeviceFlow } from './device-flow.ts';
-import { type AuthorizationResponse, createOAuthCallback } from './oauth-callback.ts';
+import { type AuthorizationResponse, OAuthCallback } from './oauth-callback.ts';
 
 // A remote MCP server (`mcpResource`) names its authorization server and may name another one later. Codes and tokens of the
 // first one must not reach the second one (RFC 9700 section 4.4), in any flow.
@@ -108,8 +108,8 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
     }),
   });
   const shared = { ...stage, config: { publicUrl } };
-  const authorizationStart = createAuthorizationStart(shared);
-  const oauthCallback = createOAuthCallback(shared);
+  const authorizationStart = new AuthorizationStart(shared);
+  const oauthCallback = new OAuthCallback(shared);
   const leases = { take: async () => true, release: async () => {} };
   const deviceFlow = createDeviceFlow({ ...shared, stores: { ...stage.stores, leases } });
   const visitor = {

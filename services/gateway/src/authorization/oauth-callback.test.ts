@@ -3,8 +3,8 @@ import { digestOf, type Visitor } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { expect, it } from 'vitest';
 import { createFlowStage, ofAuthorization, signedInAs } from '../testing/flow-stage.ts';
-import { createAuthorizationStart } from './authorization-start.ts';
-import { type AuthorizationResponse, createOAuthCallback } from './oauth-callback.ts';
+import { AuthorizationStart } from './authorization-start.ts';
+import { type AuthorizationResponse, OAuthCallback } from './oauth-callback.ts';
 
 // The checks of the callback, with a provider that accepts every request. Real providers and browsers: test/e2e.
 
@@ -41,8 +41,8 @@ async function setUp() {
   } satisfies Partial<Provider> as Partial<Provider>;
   const stage = createFlowStage(provider);
   const shared = { ...stage, config: { publicUrl: 'https://gate.example' } };
-  const authorizationStart = createAuthorizationStart(shared);
-  const oauthCallback = createOAuthCallback(shared);
+  const authorizationStart = new AuthorizationStart(shared);
+  const oauthCallback = new OAuthCallback(shared);
   const pending = ofAuthorization(await samples.created(stage.stores.elicitations, samples.ask(stage.subject)));
   const current = async () => {
     const elicitation = await stage.service.find(pending.elicitationId);

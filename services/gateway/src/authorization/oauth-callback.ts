@@ -128,27 +128,32 @@ export const callbackRoutes: FastifyPluginAsync<PageKit<CallbackRoutesDeps>> = a
   );
 };
 
-export function createOAuthCallback(p: {
-  config: { publicUrl: string };
-  auditLog: AuditLog;
-  service: ElicitationService;
-  stores: Pick<Stores, 'oneTime'>;
-  vault: Vault;
-  providers: ProviderRegistry;
-  storeGrant: StoreGrant;
-  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  entropy: Entropy;
-}) {
-  const { service, vault, stores, auditLog } = p;
+export interface OAuthCallbackDeps {
+  readonly config: Pick<GatewayConfig, 'publicUrl'>;
+  readonly auditLog: AuditLog;
+  readonly service: Pick<ElicitationService, 'find' | 'checkSamePerson' | 'retry' | 'hold' | 'fail'>;
+  readonly stores: Pick<Stores, 'oneTime'>;
+  readonly vault: Vault;
+  readonly providers: ProviderRegistry;
+  readonly storeGrant: StoreGrant;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly entropy: Entropy;
+}
 
-  const redirectUriFor = ({ mcpServerId, request }: ElicitationOf<'authorization'>) =>
-    redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
+/** Turns authorization responses into connections. */
+export class OAuthCallback {
+  readonly #deps: OAuthCallbackDeps;
+
+  constructor(deps: OAuthCallbackDeps) {
+    this.#deps = deps;
+  }
 
   /**
    * Check 3 of the same-person rule. Each check below must pass before the code reaches the token endpoint. The transaction is
    * consumed before the comparisons, so a response in a foreign browser or on a foreign path uses it up.
    */
-  async function handle(response: AuthorizationResponse): Promise<CallbackResult> {
+  async handle(response: AuthorizationResponse): Promise<CallbackResult> {
+    const { service, stores, vault, providers, mcpServers, storeGrant, auditLog } = this.#deps;
     const refuse = (reason: RefusalReason, elicitationId?: string): CallbackResult => {
       const { mcpServerId, providerName: provider } = response;
       auditLog.record('callback.refused', {
@@ -203,17 +208,17 @@ export function createOAuthCallback(p: {
     let validated: ValidatedCallback;
     try {
       // RFC 9207 section 2.4: `iss` names the recorded issuer. RFC 6749 section 4.1.2: one code, or an error.
-      validated = await providerOf(p.providers, elicitation).validateCallback({
+      validated = await providerOf(providers, elicitation).validateCallback({
         callbackUrl: response.callbackUrl,
-        redirectUri: redirectUriFor(elicitation),
+        redirectUri: this.#redirectUriFor(elicitation),
         state: secret.state,
         issRequired: secret.issRequired,
         expectedIssuer: secret.expectedIssuer,
       });
-      const identity = p.mcpServers.get(elicitation.mcpServerId)?.config.identity;
+      const identity = mcpServers.get(elicitation.mcpServerId)?.config.identity;
       if (identity?.mode === 'external')
-        return await holdCode(elicitation, record.digest, { ...secret, ...validated }, identity.verifyUrl);
-      grant = await exchange(elicitation, secret, validated.code);
+        return await this.#holdCode(elicitation, record.digest, { ...secret, ...validated }, identity.verifyUrl);
+      grant = await this.#exchange(elicitation, secret, validated.code);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
       auditLog.record('callback.refused', {
@@ -227,25 +232,57 @@ export function createOAuthCallback(p: {
 
     // The grant must be for the expected account and cover the requested scopes. It is committed with the outcome.
     const { callbackMembers } = validated;
-    const stored = await p.storeGrant(elicitation, record.digest, grant, redirectUriFor(elicitation), callbackMembers);
+    const stored = await storeGrant(
+      elicitation,
+      record.digest,
+      grant,
+      this.#redirectUriFor(elicitation),
+      callbackMembers,
+    );
     return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
       ? letRetry(stored.result, stored.missing)
       : settled;
+  }
+
+  /** The application has verified the user: exchanges the held code. The elicitation always ends. */
+  async finishVerified(elicitation: ElicitationOf<'authorization'>, record: OneTimeRecord): Promise<Elicitation> {
+    const { service, vault, storeGrant } = this.#deps;
+    const secret = JSON.parse(await vault.open(record.sealed, verificationContext(record))) as VerificationSecret;
+    const fail = (failure: FailureCode) => service.fail(elicitation.elicitationId, record.digest, failure);
+    let grant: Grant;
+    try {
+      grant = await this.#exchange(elicitation, secret, secret.code);
+    } catch (error) {
+      if (error instanceof AuthorizationError) return fail('provider_refused');
+      throw error;
+    }
+    const { callbackMembers } = secret;
+    const stored = await storeGrant(
+      elicitation,
+      record.digest,
+      grant,
+      this.#redirectUriFor(elicitation),
+      callbackMembers,
+    );
+    switch (stored.result) {
+      case 'completed':
+        return stored.elicitation;
+      case 'superseded':
+        throw stored.error;
+      default:
+        return fail(stored.result);
+    }
   }
 
   /**
    * Sends the code to the token endpoint with the values of the transaction: redirect URI (RFC 6749 section 4.1.3), code verifier
    * (RFC 7636 section 4.5), nonce (OpenID Connect Core section 3.1.3.7). The provider compares the issuer again.
    */
-  function exchange(
-    elicitation: ElicitationOf<'authorization'>,
-    secret: TransactionSecret,
-    code: string,
-  ): Promise<Grant> {
+  #exchange(elicitation: ElicitationOf<'authorization'>, secret: TransactionSecret, code: string): Promise<Grant> {
     const { request } = elicitation;
-    return providerOf(p.providers, elicitation).exchange({
+    return providerOf(this.#deps.providers, elicitation).exchange({
       code,
-      redirectUri: redirectUriFor(elicitation),
+      redirectUri: this.#redirectUriFor(elicitation),
       codeVerifier: secret.codeVerifier,
       scopes: secret.scopes,
       heldScopes: secret.heldScopes,
@@ -259,14 +296,15 @@ export function createOAuthCallback(p: {
   }
 
   /** Identity mode `external`: seals the code until the application has verified the user in the same browser. */
-  async function holdCode(
+  async #holdCode(
     elicitation: Elicitation,
     attempt: string,
     secret: VerificationSecret,
     verifyUrl: string,
   ): Promise<CallbackResult> {
+    const { service, vault, entropy } = this.#deps;
     const { elicitationId, mcpServerId } = elicitation;
-    const verificationId = newVerificationId(shardIn(elicitationId), p.entropy);
+    const verificationId = newVerificationId(shardIn(elicitationId), entropy);
     const key = { digest: digestOf(verificationId), elicitationId };
     const sealed = await vault.seal(JSON.stringify(secret), verificationContext(key));
     let isHeld = false;
@@ -284,41 +322,10 @@ export function createOAuthCallback(p: {
     return { result: 'verify', url };
   }
 
-  return {
-    handle,
-
-    /** The application has verified the user: exchanges the held code. The elicitation always ends. */
-    async finishVerified(elicitation: ElicitationOf<'authorization'>, record: OneTimeRecord): Promise<Elicitation> {
-      const secret = JSON.parse(await vault.open(record.sealed, verificationContext(record))) as VerificationSecret;
-      const fail = (failure: FailureCode) => service.fail(elicitation.elicitationId, record.digest, failure);
-      let grant: Grant;
-      try {
-        grant = await exchange(elicitation, secret, secret.code);
-      } catch (error) {
-        if (error instanceof AuthorizationError) return fail('provider_refused');
-        throw error;
-      }
-      const { callbackMembers } = secret;
-      const stored = await p.storeGrant(
-        elicitation,
-        record.digest,
-        grant,
-        redirectUriFor(elicitation),
-        callbackMembers,
-      );
-      switch (stored.result) {
-        case 'completed':
-          return stored.elicitation;
-        case 'superseded':
-          throw stored.error;
-        default:
-          return fail(stored.result);
-      }
-    },
-  };
+  #redirectUriFor({ mcpServerId, request }: ElicitationOf<'authorization'>): URL {
+    return redirectUriOf(this.#deps.config.publicUrl, mcpServerId, request.provider);
+  }
 }
-
-export type OAuthCallback = ReturnType<typeof createOAuthCallback>;
 
 /** Returns why the user may retry after this error of a provider. */
 export function retryReasonOf(error: AuthorizationError): RetryReason {

@@ -23,6 +23,25 @@ const LONGEST_RETRY_MS = 60 * 60_000;
 /** After this time without success, the gateway gives up the revocation and deletes its tokens. */
 const GIVE_UP_MS = 72 * 60 * 60_000;
 
+export interface RevocationFlow {
+  /** Revokes the grant of a removed connection, unless the provider is unknown or another connection needs the grant. */
+  revokeGrant(former: Connection): Promise<RevocationState>;
+  /**
+   * Revokes a grant that was not stored. Many providers revoke all tokens of a user and client together, so the grant stays if the
+   * subject has a connection at the provider. For the same reason, the revocation is sent before the user returns to the provider: later
+   * it could end their next grant. A provider that remembers the consent asks the user again only after the revocation.
+   */
+  discardGrant(elicitation: ElicitationOf<'authorization'>, owner: string, tokens: TokenSet): Promise<void>;
+  /** Sends a revocation that was just stored. After a failure the sweeper retries it, so the caller gets no error. */
+  attempt(revocationId: RevocationId): Promise<RevocationState>;
+  /** Whether revoking this grant would end another connection of the subject. */
+  isGrantShared(holder: GrantHolder, except?: ConnectionId): Promise<boolean>;
+  /** Claims the next due revocation of a shard. Only one, because the lease is long enough for one. */
+  claimDue(shard: Shard): Promise<readonly Revocation[]>;
+  /** Sends a revocation that was claimed. */
+  sendRevocation(revocation: Revocation): Promise<RevocationState>;
+}
+
 /**
  * Revokes grants at their providers. A revocation is stored before the first attempt, so it survives a crash. A lease gives it to one
  * process at a time; sending it twice is harmless (RFC 7009 section 2.2).
@@ -36,7 +55,7 @@ export function createRevocationFlow(p: {
   now: Clock;
   /** Timeout of one request to a provider, in milliseconds. */
   requestLimitMs: number;
-}) {
+}): RevocationFlow {
   const { revocations } = p.stores;
   const leaseMs = providerLeaseMs(p.requestLimitMs);
 
@@ -81,7 +100,6 @@ export function createRevocationFlow(p: {
     }
   }
 
-  /** Whether revoking this grant would end another connection of the subject. */
   async function isGrantShared(holder: GrantHolder, except?: ConnectionId): Promise<boolean> {
     if (p.providers.get(holder.provider)?.revocationReach !== 'grant') return false;
     const all = await p.stores.connections.list(holder.subject);
@@ -106,7 +124,6 @@ export function createRevocationFlow(p: {
     return 'pending';
   }
 
-  /** Sends a revocation that was just stored. After a failure the sweeper retries it, so the caller gets no error. */
   async function attempt(revocationId: RevocationId): Promise<RevocationState> {
     try {
       const revocation = await revocations.claimOne(revocationId, leaseMs);
@@ -121,8 +138,7 @@ export function createRevocationFlow(p: {
     attempt,
     isGrantShared,
 
-    /** Revokes the grant of a removed connection, unless the provider is unknown or another connection needs the grant. */
-    async revokeGrant(former: Connection): Promise<RevocationState> {
+    async revokeGrant(former) {
       if (p.providers.get(former.provider) === undefined) return 'unsupported';
       if (await isGrantShared(former)) return 'shared';
       const { owner, subject, provider, resource, account, elicitationId, sealedTokens } = former;
@@ -140,17 +156,11 @@ export function createRevocationFlow(p: {
       return attempt(revocationId);
     },
 
-    /** Claims the next due revocation of a shard. Only one, because the lease is long enough for one. */
-    claimDue: (shard: Shard): Promise<readonly Revocation[]> => revocations.claim(shard, { limit: 1, leaseMs }),
+    claimDue: shard => revocations.claim(shard, { limit: 1, leaseMs }),
 
     sendRevocation,
 
-    /**
-     * Revokes a grant that was not stored. Many providers revoke all tokens of a user and client together, so the grant stays if the
-     * subject has a connection at the provider. For the same reason, the revocation is sent before the user returns to the provider:
-     * later it could end their next grant. A provider that remembers the consent asks the user again only after the revocation.
-     */
-    async discardGrant(elicitation: ElicitationOf<'authorization'>, owner: string, tokens: TokenSet): Promise<void> {
+    async discardGrant(elicitation, owner, tokens) {
       const { subject, elicitationId, request } = elicitation;
       const { provider, resource } = request;
       const others = await p.stores.connections.list(subject);
@@ -169,8 +179,6 @@ export function createRevocationFlow(p: {
     },
   };
 }
-
-export type RevocationFlow = ReturnType<typeof createRevocationFlow>;
 
 type GrantHolder = Pick<Connection, 'subject' | 'provider' | 'account'>;
 

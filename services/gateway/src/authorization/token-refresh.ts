@@ -34,6 +34,17 @@ export type RefreshResult =
       readonly because: 'held' | 'postponed' | 'failure' | 'refusal';
     };
 
+export interface TokenRefresh {
+  /** @param isRejected whether the API has rejected the access token of this token set */
+  refresh(connection: Connection, isRejected?: boolean): Promise<RefreshResult>;
+  /** Whether this process is refreshing this token set now. */
+  isInProgress(connection: TokenSetOf): boolean;
+  /** Waits for the refreshes in progress: the process must not stop before their token sets are stored. */
+  drain(): Promise<void>;
+  /** Maximum duration of a refresh lease, in milliseconds. */
+  readonly leaseMs: number;
+}
+
 /** The result of an attempt that all callers share. `refusals` do not depend on the caller; what follows from them does. */
 type Attempt = RefreshResult & { readonly refusals?: Refusals; readonly isUnfinished?: boolean };
 
@@ -74,14 +85,13 @@ export function createTokenRefresh(p: {
   requestLimitMs: number;
   /** The refreshes in progress of this process, shared by all configurations. */
   refreshes: RefreshesInProgress;
-}) {
+}): TokenRefresh {
   const { connections } = p.stores;
   const leaseMs = providerLeaseMs(p.requestLimitMs);
   const inProgress = p.refreshes;
 
   const keyOf = ({ connectionId, createdAt, generation }: TokenSetOf) => `${connectionId} ${createdAt} ${generation}`;
 
-  /** @param isRejected whether the API has rejected the access token of this token set */
   async function refresh(connection: Connection, isRejected = false): Promise<RefreshResult> {
     const key = keyOf(connection);
     const result = await shared(key, () => begin(connection));
@@ -273,12 +283,9 @@ export function createTokenRefresh(p: {
 
   return {
     refresh,
-    /** Maximum duration of a refresh lease, in milliseconds. */
     leaseMs,
-    /** Whether this process is refreshing this token set now. */
-    isInProgress: (connection: TokenSetOf): boolean => inProgress.has(keyOf(connection)),
-    /** Waits for the refreshes in progress: the process must not stop before their token sets are stored. */
-    async drain(): Promise<void> {
+    isInProgress: connection => inProgress.has(keyOf(connection)),
+    async drain() {
       await Promise.allSettled(inProgress.values());
     },
   };
@@ -298,5 +305,3 @@ interface Lease {
 }
 
 const tookOf = ({ requestedAt }: Lease) => ({ tookMs: Math.round(performance.now() - requestedAt) });
-
-export type TokenRefresh = ReturnType<typeof createTokenRefresh>;

@@ -32,12 +32,10 @@ import type { Logger } from '../platform/logger.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
-import { actRoutes } from './act-routes.ts';
-import { apiKeyRoutes } from './api-key-routes.ts';
 import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
 import { consoleRoutes } from './console-routes.ts';
-import { consoleScript } from './console-script.ts';
 import { consoleSignInRoutes } from './console-sign-in.ts';
+import { consoleScript } from './pages/layout.ts';
 import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
 
 export interface ConsoleDeps extends ErrorsPluginDeps {
@@ -167,8 +165,6 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
   };
   await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
-  await app.register(apiKeyRoutes, { admin, now, guard, pageFor });
-  await app.register(actRoutes, { admin, guard, pageFor });
   // Closes the queues that it opened.
   app.addHook('onClose', () => admin[Symbol.asyncDispose]());
   await app.ready();

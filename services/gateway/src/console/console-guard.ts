@@ -8,9 +8,9 @@ import type { Browser } from '../pages/browser.ts';
 import { readFormBody } from '../pages/form-body.ts';
 import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
+import { signInHref } from './pages/layout.ts';
 import { noRolePage, signInPage } from './pages/sign-in-pages.ts';
 import { mayActAs, type Role, roleOf } from './roles.ts';
-import { signInHref } from './sign-in-href.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

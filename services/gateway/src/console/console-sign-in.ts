@@ -11,9 +11,9 @@ import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { type ConsoleGuard, csrfField, isConsolePath, isFromElsewhere } from './console-guard.ts';
+import { signInHref } from './pages/layout.ts';
 import { noRolePage, signedInPage, signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
 import { roleOf } from './roles.ts';
-import { signInHref } from './sign-in-href.ts';
 
 const loginQuerySchema = z.object({ to: z.string().optional(), fresh: z.literal('1').optional() });
 const logoutSchema = z.strictObject({ csrf_token: csrfField });

@@ -8,9 +8,6 @@ import {
 } from '@postern/elicitation';
 import { declinedPage, endedPage, workingPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
-import { type ConfirmationPagesDeps, createConfirmationPages } from '../approvals/confirmation-pages.ts';
-import type { PaymentFlow } from '../approvals/payment-flow.ts';
-import { createPaymentPages, type PaymentPagesDeps } from '../approvals/payment-pages.ts';
 import { type AuthorizationPagesDeps, createAuthorizationPages } from '../authorization/authorization-pages.ts';
 import { type CredentialPagesDeps, createCredentialPages } from '../entries/credential-pages.ts';
 import { createFormPages, type FormPagesDeps } from '../entries/form-pages.ts';
@@ -24,6 +21,9 @@ import {
 } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { pagePhase, watchOf } from '../pages/page-phase.ts';
+import { type ConfirmationPagesDeps, createConfirmationPages } from '../payments/confirmation-pages.ts';
+import type { PaymentFlow } from '../payments/payment-flow.ts';
+import { PaymentPages, type PaymentPagesDeps } from '../payments/payment-pages.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 
 export interface ElicitationPageRoutesDeps
@@ -34,7 +34,7 @@ export interface ElicitationPageRoutesDeps
     CredentialPagesDeps,
     FormPagesDeps {
   readonly service: Pick<ElicitationService, 'find' | 'checkSamePerson' | 'assertSamePerson' | 'decline'>;
-  readonly paymentFlow: Pick<PaymentFlow, 'open' | 'close'>;
+  readonly paymentFlow: PaymentFlow;
 }
 
 /** `/e/{id}`: the page of an elicitation and its decisions, behind the page guard. */
@@ -44,7 +44,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageKit<ElicitationPageRo
   const { guardGet, guardPost, findOwn } = createPageGuard(pages);
   const byKind: { readonly [K in Kind]: KindPages<K> } = {
     authorization: createAuthorizationPages(pages),
-    payment: createPaymentPages(pages),
+    payment: new PaymentPages(pages),
     confirmation: createConfirmationPages(pages),
     credential: createCredentialPages(pages),
     form: createFormPages(pages),

@@ -9,17 +9,17 @@ import {
   parseElicitationId,
 } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
-import type { PaymentFlow } from '../approvals/payment-flow.ts';
 import type { ExternalVerification } from '../identity/external-verification.ts';
 import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { WaitingRequests } from '../mcp-servers/callers-in-force.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { PaymentFlow } from '../payments/payment-flow.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { idempotencyKeyOf, noBodySchema, parse } from '../platform/http/parse.ts';
 import { limitDetail, ProblemError } from '../platform/http/problems.ts';
 import type { Overload } from '../platform/overload/admission.ts';
 import type { IssueFlow } from './issue-flow.ts';
-import { createPresenter } from './presenter.ts';
+import { Presenter } from './presenter.ts';
 import type { RedemptionFlow } from './redemption-flow.ts';
 
 const isWait = (query: unknown): boolean => (waitQuerySchema.safeParse(query).data?.wait ?? 0) > 0;
@@ -40,7 +40,7 @@ export interface ElicitationRoutesDeps {
 }
 
 export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps }> = async (app, { deps }) => {
-  const present = createPresenter(deps.config);
+  const presenter = new Presenter(deps.config);
 
   /** Reserves a place for a waiting read. @throws ProblemError `overloaded`, `rate_limited` */
   function takeWaitingPlace({ mcpServerId, config }: RegisteredMcpServer): Disposable {
@@ -82,17 +82,17 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
     const caller = callerOf(request);
     const elicitationId = elicitationIdOf(request.params.elicitationId);
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
-    if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
+    if (wait === 0) return presenter.elicitation(await deps.service.read(caller, elicitationId));
     using _place = takeWaitingPlace(caller);
     const signal = deps.waitingRequests.signalOf(reply, authenticatedCallerOf(request));
-    return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
+    return presenter.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
   });
 
   app.post<ById>('/elicitations/:elicitationId/cancel', async request => {
     parse(noBodySchema, request.body, 'body');
     const caller = callerOf(request);
     const elicitationId = elicitationIdOf(request.params.elicitationId);
-    return present.elicitation(await cancel(caller, elicitationId));
+    return presenter.elicitation(await cancel(caller, elicitationId));
   });
 
   app.post<ById>('/elicitations/:elicitationId/redeem', async request => {
@@ -108,7 +108,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: ElicitationRoutesDeps
       elicitationIdOf(request.params.elicitationId),
       body,
     );
-    return { ...present.elicitation(elicitation), continueUrl };
+    return { ...presenter.elicitation(elicitation), continueUrl };
   });
 };
 

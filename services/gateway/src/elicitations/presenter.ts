@@ -8,28 +8,31 @@ import {
   matchCodeOf,
   type Outcome,
 } from '@postern/elicitation';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationUrl } from '../platform/http/public-urls.ts';
 
 const iso = (epochMs: number): string => new Date(epochMs).toISOString();
 
 /** Creates the API bodies of elicitations. They never contain the subject or sealed values. */
-export function createPresenter(p: { publicUrl: string; providers: readonly { name: string; displayName: string }[] }) {
-  const names = new Map(p.providers.map(({ name, displayName }) => [name, displayName]));
-  const authorizationOf = (provider: string) => ({ provider, providerName: names.get(provider) ?? provider });
-  const addressOf = (elicitationId: Elicitation['elicitationId']) => ({
-    url: elicitationUrl(p.publicUrl, elicitationId),
-    matchCode: matchCodeOf(elicitationId),
-  });
+export class Presenter {
+  readonly #publicUrl: string;
+  /** Display names of the providers. */
+  readonly #names: ReadonlyMap<string, string>;
 
-  return {
-    elicitation: (elicitation: Elicitation): ElicitationBody => ({
+  constructor(config: Pick<GatewayConfig, 'publicUrl' | 'providers'>) {
+    this.#publicUrl = config.publicUrl;
+    this.#names = new Map(config.providers.map(({ name, displayName }) => [name, displayName]));
+  }
+
+  elicitation(elicitation: Elicitation): ElicitationBody {
+    return {
       elicitationId: elicitation.elicitationId,
       kind: elicitation.request.kind,
       status: elicitation.status,
-      ...addressOf(elicitation.elicitationId),
+      ...this.#addressOf(elicitation.elicitationId),
       message: elicitation.message,
       ...(elicitation.request.kind === 'authorization'
-        ? { authorization: authorizationOf(elicitation.request.provider) }
+        ? { authorization: this.#authorizationOf(elicitation.request.provider) }
         : {}),
       createdAt: iso(elicitation.createdAt),
       expiresAt: iso(elicitation.expiresAt),
@@ -39,15 +42,17 @@ export function createPresenter(p: { publicUrl: string; providers: readonly { na
         ? { redeemedAt: iso(elicitation.redeemedAt) }
         : {}),
       ...(elicitation.status === 'failed' ? { failure: { code: elicitation.failure } } : {}),
-    }),
+    };
+  }
 
-    /** The existing connection as the completed elicitation that created it. */
-    existingConnection: (connection: Connection): ElicitationBody => ({
+  /** The existing connection as the completed elicitation that created it. */
+  existingConnection(connection: Connection): ElicitationBody {
+    return {
       elicitationId: connection.elicitationId,
       kind: 'authorization',
       status: 'completed',
-      ...addressOf(connection.elicitationId),
-      authorization: authorizationOf(connection.provider),
+      ...this.#addressOf(connection.elicitationId),
+      authorization: this.#authorizationOf(connection.provider),
       createdAt: iso(connection.createdAt),
       expiresAt: iso(connection.updatedAt),
       endedAt: iso(connection.updatedAt),
@@ -57,20 +62,30 @@ export function createPresenter(p: { publicUrl: string; providers: readonly { na
         provider: connection.provider,
         scopes: [...connection.scopes],
       },
-    }),
+    };
+  }
 
-    /** The existing credential as the completed elicitation that created it. */
-    existingCredential: ({ elicitationId, credentialId, name, createdAt, updatedAt }: Credential): ElicitationBody => ({
+  /** The existing credential as the completed elicitation that created it. */
+  existingCredential({ elicitationId, credentialId, name, createdAt, updatedAt }: Credential): ElicitationBody {
+    return {
       elicitationId,
       kind: 'credential',
       status: 'completed',
-      ...addressOf(elicitationId),
+      ...this.#addressOf(elicitationId),
       createdAt: iso(createdAt),
       expiresAt: iso(updatedAt),
       endedAt: iso(updatedAt),
       outcome: { kind: 'credential', name, credentialId },
-    }),
-  };
+    };
+  }
+
+  #authorizationOf(provider: string) {
+    return { provider, providerName: this.#names.get(provider) ?? provider };
+  }
+
+  #addressOf(elicitationId: Elicitation['elicitationId']) {
+    return { url: elicitationUrl(this.#publicUrl, elicitationId), matchCode: matchCodeOf(elicitationId) };
+  }
 }
 
 function presentOutcome(outcome: Outcome): OutcomeBody {

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createSubmissionFlow } from '../entries/submission-flow.ts';
 import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { createElicitationStage, type ElicitationStage } from '../testing/elicitation-stage.ts';
-import { createRedemptionFlow } from './redemption-flow.ts';
+import { RedemptionFlow } from './redemption-flow.ts';
 
 const encryption = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const jwk = { ...encryption.publicKey.export({ format: 'jwk' }), kid: 'enc' } as const;
@@ -18,7 +18,7 @@ async function createBench(stage: ElicitationStage = createElicitationStage()) {
     issuer: 'https://gate.example',
     keys: createReceiptKeys([await newReceiptKey()]),
   });
-  const flow = createRedemptionFlow({ ...stage, receipts });
+  const flow = new RedemptionFlow({ ...stage, receipts });
   const submission = createSubmissionFlow({ ...stage, credentialCheck: async () => 'accepted' });
   const { visitor } = stage;
   return {
@@ -33,7 +33,7 @@ async function createBench(stage: ElicitationStage = createElicitationStage()) {
     async paid() {
       const asked = await stage.pay({ processor: 'none' });
       const browserSession = await stage.browserSession();
-      await stage.approvalFlow(asked, { visitor, browserSession, shown: asked.request.digest });
+      await stage.approvals.approve(asked, { visitor, browserSession, shown: asked.request.digest });
       return asked.elicitationId;
     },
   };

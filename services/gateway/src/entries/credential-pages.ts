@@ -2,7 +2,7 @@ import { type ElicitationOf, type ElicitationService, RequestChangedError } from
 import { type CredentialNotice, credentialDonePage, credentialPage, displayHost } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { checkOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FieldFault, readCredentialEntry } from './credential-entry.ts';
@@ -25,7 +25,6 @@ export interface CredentialPagesDeps {
 /** The pages of a credential: a secret that only its MCP server will see. */
 export function createCredentialPages(pages: PageKit<CredentialPagesDeps>): KindPages<'credential'> {
   const { deps, views } = pages;
-  const decisionView = createDecisionView(pages);
 
   function checkHost({ mcpServerId, request }: ElicitationOf<'credential'>): string | undefined {
     const check = checkOf(deps.mcpServers.get(mcpServerId), request.name);
@@ -44,7 +43,7 @@ export function createCredentialPages(pages: PageKit<CredentialPagesDeps>): Kind
     const checkedAt = checkHost(elicitation);
     return reply.send(
       credentialPage(views.context(request), {
-        ...decisionView(visit, views.shownDigest(elicitation)),
+        ...decisionView(pages, visit, views.shownDigest(elicitation)),
         credential: {
           title,
           lasting: retention === 'lasting',

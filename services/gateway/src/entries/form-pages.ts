@@ -2,7 +2,7 @@ import { type FormFields, formTextsSchema, requestedSchemaSchema } from '@poster
 import { type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
-import { createDecisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FormTry, formFieldViews, readFormEntry } from './form-field-views.ts';
@@ -18,7 +18,6 @@ export interface FormPagesDeps {
 /** The pages of a form, which an MCP server describes with MCP's restricted JSON Schema. */
 export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'> {
   const { deps, views } = pages;
-  const decisionView = createDecisionView(pages);
   // Checked when issued; parsed again because it comes from the store.
   const schemaOf = ({ request }: ElicitationOf<'form'>) => requestedSchemaSchema.parse(request.requestedSchema);
 
@@ -34,7 +33,7 @@ export function createFormPages(pages: PageKit<FormPagesDeps>): KindPages<'form'
     const context = views.context(request);
     return reply.send(
       formPage(context, {
-        ...decisionView(visit, views.shownDigest(elicitation)),
+        ...decisionView(pages, visit, views.shownDigest(elicitation)),
         form: {
           title,
           fields: formFieldViews(schemaOf(elicitation), secretFields, tried, {

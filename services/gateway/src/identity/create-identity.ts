@@ -16,7 +16,8 @@ import { identityProviderAt, type OutboundLog } from '../platform/outbound/outbo
 import { signInThrough, type UpstreamOf, verifyThrough } from '../platform/overload/upstream.ts';
 import type { LogoutIssuer } from './back-channel-logout.ts';
 import { createExternalVerification } from './external-verification.ts';
-import { createPasskeyChangeFlow } from './passkeys/passkey-change-flow.ts';
+import { PasskeyCeremonies } from './passkeys/passkey-ceremony.ts';
+import { PasskeyChangeFlow } from './passkeys/passkey-change-flow.ts';
 import { createSignInFlow, type IdentityProvider, parseReturnTo } from './sign-in-flow.ts';
 import { createSignInMethods } from './sign-in-methods.ts';
 import { createSignInPolicy } from './sign-in-policy.ts';
@@ -47,9 +48,10 @@ export function createIdentity(p: {
     rpName: defaultText(config.branding.name),
     origin: config.publicUrl,
   });
+  const ceremonies = new PasskeyCeremonies({ ...p, passkeys });
   return {
     identityProviders,
-    passkeys,
+    ceremonies,
     accessTokens: createAccessTokenVerifier({
       identityProviders: config.identityProviders,
       fetchFor: ({ name }) => upstreamOf(name).fetch,
@@ -63,7 +65,7 @@ export function createIdentity(p: {
     signInMethods: createSignInMethods({ ...p, identityProviders, secret: p.sharedSecret }),
     signInPolicy: createSignInPolicy(p),
     externalVerification: createExternalVerification(p),
-    passkeyChangeFlow: createPasskeyChangeFlow({ ...p, passkeys }),
+    passkeyChangeFlow: new PasskeyChangeFlow({ ...p, ceremonies }),
   };
 }
 

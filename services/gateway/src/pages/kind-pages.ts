@@ -22,29 +22,28 @@ export interface KindPages<K extends Kind> {
   accept(request: PageRequest, reply: FastifyReply, visit: VisitOf<K>, form: DecisionForm): Promise<FastifyReply>;
 }
 
-/** Creates the part of a decision page that all kinds share. */
-export function createDecisionView({ browser, views }: Pick<PageKit<unknown>, 'browser' | 'views'>) {
-  return function decisionView(
-    { elicitation, browserSession, secret }: PageVisit,
-    shown: string,
-  ): DecisionView & { readonly shown: string } {
-    const { elicitationId } = elicitation;
-    const path = elicitationPath(elicitationId);
-    return {
-      mcpServer: views.mcpServer(elicitation),
-      ...views.manageHref(elicitation),
-      person: browserSession && views.person(browserSession),
-      switchAccountAction: browserSession && switchAccountAction(elicitationId),
-      message: elicitation.message,
-      requestedBy: elicitation.requestedBy,
-      matchCode: matchCodeOf(elicitationId),
-      expiresAt: new Date(elicitation.expiresAt),
-      now: new Date(views.now()),
-      acceptAction: `${path}/accept`,
-      declineAction: `${path}/decline`,
-      csrfToken: browser.csrfToken(secret),
-      watch: watchOf(elicitation, views.now()),
-      shown,
-    };
+/** The part of a decision page that all kinds share. */
+export function decisionView(
+  { browser, views }: Pick<PageKit<unknown>, 'browser' | 'views'>,
+  { elicitation, browserSession, secret }: PageVisit,
+  shown: string,
+): DecisionView & { readonly shown: string } {
+  const { elicitationId } = elicitation;
+  const path = elicitationPath(elicitationId);
+  return {
+    mcpServer: views.mcpServer(elicitation),
+    ...views.manageHref(elicitation),
+    person: browserSession && views.person(browserSession),
+    switchAccountAction: browserSession && switchAccountAction(elicitationId),
+    message: elicitation.message,
+    requestedBy: elicitation.requestedBy,
+    matchCode: matchCodeOf(elicitationId),
+    expiresAt: new Date(elicitation.expiresAt),
+    now: new Date(views.now()),
+    acceptAction: `${path}/accept`,
+    declineAction: `${path}/decline`,
+    csrfToken: browser.csrfToken(secret),
+    watch: watchOf(elicitation, views.now()),
+    shown,
   };
 }

@@ -18,7 +18,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault, kidOf, type Vault } from '@postern/vault';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createClientRegistrations } from '../authorization/client-registrations.ts';
+import { createClientRegistrations } from '../authorization/client-metadata.ts';
 import { createLogger } from '../platform/logger.ts';
 import { samplePseudonyms } from '../testing/sample-config.ts';
 import { sealContextOf, takeCensus, totalOf } from './rewrap.ts';

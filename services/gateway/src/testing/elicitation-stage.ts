@@ -9,13 +9,11 @@ import {
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
-import { createApprovalFlow } from '../approvals/approval-flow.ts';
-import { createDailyLimits } from '../approvals/daily-limits.ts';
-import { createPasskeyPolicy } from '../approvals/passkey-policy.ts';
-import { createPaymentFlow } from '../approvals/payment-flow.ts';
-import { createRefundFlow } from '../approvals/refund-flow.ts';
-import { elicitationRequestOf } from '../elicitations/elicitation-request.ts';
+import { elicitationRequestOf } from '../elicitations/issue-flow.ts';
 import { createSignInPolicy } from '../identity/sign-in-policy.ts';
+import { Approvals, DailyLimits, PasskeyPolicy } from '../payments/approvals.ts';
+import { PaymentFlow } from '../payments/payment-flow.ts';
+import { Refunds } from '../payments/refunds.ts';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { createFlowStage, signedInAs } from './flow-stage.ts';
 import { createScriptedProcessor } from './scripted-processor.ts';
@@ -84,9 +82,9 @@ export function createElicitationStage(
   const scripted = createScriptedProcessor();
   const processors = new Map([[scripted.processor.name, scripted.processor]]);
   const signInPolicy = createSignInPolicy(stage);
-  const passkeyPolicy = createPasskeyPolicy(stage);
-  const dailyLimits = createDailyLimits(stage);
-  const refundFlow = createRefundFlow({ ...stage, processors, now: stage.clock.now });
+  const passkeyPolicy = new PasskeyPolicy(stage);
+  const dailyLimits = new DailyLimits(stage);
+  const refunds = new Refunds({ ...stage, processors });
 
   async function issued(ask: AskInput): Promise<Elicitation> {
     const request = elicitationRequestOf(parsedInput(ask), stage.caller());
@@ -103,9 +101,9 @@ export function createElicitationStage(
     passkeyPolicy,
     visitor: signedInAs(stage.subject),
     dailyLimits,
-    approvalFlow: createApprovalFlow({ ...stage, signInPolicy, passkeyPolicy, dailyLimits }),
-    paymentFlow: createPaymentFlow({ ...stage, processors, refundFlow }),
-    refundFlow,
+    approvals: new Approvals({ ...stage, signInPolicy, passkeyPolicy, dailyLimits }),
+    paymentFlow: new PaymentFlow({ ...stage, processors, refunds }),
+    refunds,
 
     pay: async (terms: Partial<PaymentInput> = {}) =>
       ofKind(await issued({ payment: { ...sampleTerms, ...terms } }), 'payment'),

@@ -1,6 +1,6 @@
 import type { Refund } from '@postern/elicitation';
 import { allEvents } from '@postern/testkit/contract';
-import { createWebhookHandler } from '../approvals/processor-webhooks.ts';
+import { ProcessorWebhooks } from '../payments/processor-webhooks.ts';
 import { createElicitationStage } from './elicitation-stage.ts';
 
 /** A payment that the user has approved, and a scripted payment processor. */
@@ -14,7 +14,7 @@ export async function createPaymentBench(change: Parameters<typeof createElicita
     async approve(reference = 'order-1001') {
       const asked = await stage.pay({ reference });
       const browserSession = await stage.browserSession();
-      await stage.approvalFlow(asked, { visitor: stage.visitor, browserSession, shown: asked.request.digest });
+      await stage.approvals.approve(asked, { visitor: stage.visitor, browserSession, shown: asked.request.digest });
       return stage.again(asked, 'payment');
     },
     status: async () => (await stage.again(approved, 'payment')).status,
@@ -40,13 +40,13 @@ export async function createRefundBench() {
   scripted.pay(await bench.opened());
   await flow.check(await bench.current());
   const { elicitationId } = bench.approved;
-  const { refundFlow, stores } = stage;
-  const handleWebhook = createWebhookHandler({ ...stage, paymentFlow: flow });
+  const { refunds, stores } = stage;
+  const webhooks = new ProcessorWebhooks({ ...stage, paymentFlow: flow });
   return {
     ...bench,
     elicitationId,
     refund: (key: string, minorUnits?: number, reason = 'damaged'): Promise<Refund> =>
-      refundFlow.refund(stage.caller(), elicitationId, {
+      refunds.refund(stage.caller(), elicitationId, {
         key,
         reason,
         minorUnits,
@@ -59,11 +59,11 @@ export async function createRefundBench() {
     /** The background check, after its delay. */
     async sweep(): Promise<void> {
       stage.clock.advance(3_600_000);
-      await refundFlow.check(elicitationId);
+      await refunds.check(elicitationId);
     },
     receive(about: 'refunds' | 'disputes'): Promise<boolean> {
       scripted.calls({ about, processorReference: PAYMENT, elicitationId });
-      return handleWebhook(scripted.processor, { body: new Uint8Array(), headers: {} });
+      return webhooks.handle(scripted.processor, { body: new Uint8Array(), headers: {} });
     },
     atProcessor: () => scripted.refundsOf(PAYMENT),
     eventsOf: async (type: string) => (await allEvents(stores)).filter(event => event.type === type),

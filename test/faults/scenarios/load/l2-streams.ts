@@ -16,7 +16,7 @@ interface Size {
 const SHORT: Size = { streams: 500, mcpServers: 10, perSecond: 20, seconds: 3 };
 const LONG: Size = { streams: 10_000, mcpServers: 100, perSecond: 100, seconds: 20 };
 /**
- * For the long form. A bare `node:http` server takes about 165 MiB for as many open responses (test/bench, group `waiters`), so the
+ * For the long form. A bare `node:http` server takes about 165 MiB for as many open responses (tools/bench, group `waiters`), so the
  * limit cannot be lower, and need not be much higher.
  */
 const MOST_MIB = 190;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type HttpAnswer, headerOf, httpRequest } from '../../../bench/support/http-connection.ts';
+import { type HttpAnswer, headerOf, httpRequest } from '../../../support/http-connection.ts';
 import { createApi, freePort, keyOf } from '../../../support/world.ts';
 import { startFaultWorld } from '../../fault-world.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { httpRequest } from '../../../bench/support/http-connection.ts';
+import { httpRequest } from '../../../support/http-connection.ts';
 import { askFor, createApi, keyOf } from '../../../support/world.ts';
 import { startFaultWorld } from '../../fault-world.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';

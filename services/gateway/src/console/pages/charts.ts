@@ -25,7 +25,7 @@ const WIDTH = 1000;
 const HEIGHT = 100;
 const TICKS = 4;
 
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+export const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 /**
  * Stacked bars, drawn as SVG without any inline style: classes carry the colours, and text stays outside of the picture, so that it keeps
@@ -75,8 +75,11 @@ export function barChart({ id, title, places, labels, series }: ChartView): Html
 function chartTable({ title, places, labels, series }: Omit<ChartView, 'id'>): Html {
   return table({
     caption: title,
-    columns: [{ name: places }, ...series.map(({ name }) => ({ name, isNumber: true }))],
-    rows: labels.map((label, at) => [html`${label}`, ...series.map(({ values }) => count(values[at] ?? 0))]),
+    columns: [
+      { name: places, cell: at => labels[at] },
+      ...series.map(({ name, values }) => ({ name, isNumber: true, cell: (at: number) => values[at] ?? 0 })),
+    ],
+    items: labels.map((_, at) => at),
     empty: 'No data.',
   });
 }

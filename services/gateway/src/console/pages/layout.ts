@@ -1,7 +1,14 @@
+import { createPageScript, formsPart } from '@postern/pages';
 import { attributes, type Html, html, onPage, ownPath, scriptElement } from '@postern/pages/html';
 import { MAX_TEXT } from '../../admin/find.ts';
-import { consoleScript } from '../console-script.ts';
 import type { Role } from '../roles.ts';
+
+/** The script of the console. Every page works without it. */
+export const consoleScript = createPageScript('console', [formsPart, new URL('../browser/live.js', import.meta.url)]);
+
+/** Link that starts a sign-in, and returns to a page of the console. */
+export const signInHref = (to: string, fresh: boolean): string =>
+  `/login?${new URLSearchParams({ to, ...(fresh ? { fresh: '1' } : {}) })}`;
 
 /** What every page of the console needs. */
 export interface ConsolePage {
@@ -84,14 +91,20 @@ const findForm = ({ csrfToken }: SignedInPage): Html =>
 export function consolePage(
   page: SignedInPage,
   p: {
-    readonly title: string;
     readonly at: SectionPath;
+    /** Of a page below its section, to which it leads back. Absent: the page is the section. */
+    readonly title?: string;
     readonly main: Html;
-    readonly above?: Html;
-    readonly live?: Live;
+    readonly live?: Live | undefined;
   },
 ): string {
   const { live } = p;
+  const section = sections.find(({ path }) => path === p.at)?.name ?? '';
+  const title = p.title ?? section;
+  const above =
+    p.title === undefined
+      ? undefined
+      : html`<nav class="trail" aria-label="You are here"><a href="${ownPath(p.at)}">${section}</a></nav>`;
   // The script shows the button and the notice. Both are outside of the part that it replaces.
   const main =
     live === undefined
@@ -102,12 +115,12 @@ export function consolePage(
       ? undefined
       : html`<button type="button" class="quiet" data-pause hidden aria-pressed="false">Pause updates</button>`;
   const links = sections.map(({ path, name }) => {
-    const current = path === p.at && { 'aria-current': 'page' };
-    return html`<li><a href="${ownPath(path)}"${attributes({ ...current })}>${name}</a></li>`;
+    const current = path === p.at ? 'page' : undefined;
+    return html`<li><a href="${ownPath(path)}"${attributes({ 'aria-current': current })}>${name}</a></li>`;
   });
   return documentOf(page, {
-    title: p.title,
-    ...(live?.reloads === true && live.seconds > 0 ? { reloadSeconds: live.seconds } : {}),
+    title,
+    reloadSeconds: live?.reloads === true && live.seconds > 0 ? live.seconds : undefined,
     body: html`<a class="skip" href="${onPage('main')}">Skip to content</a>
 <div class="frame">
 <header class="side">
@@ -120,8 +133,8 @@ ${findForm(page)}
 </div>
 </header>
 <main id="main">
-${p.above}
-<div class="head"><h1>${p.title}</h1>${pause}</div>
+${above}
+<div class="head"><h1>${title}</h1>${pause}</div>
 ${main}
 </main>
 </div>`,

@@ -2,10 +2,10 @@ import type { BrowserSession } from '@postern/elicitation';
 import { createPasskeys, passkeyChallenge } from '@postern/payment';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { describe, expect, test } from 'vitest';
-import { createPasskeyFlow } from '../../approvals/passkey-flow.ts';
+import { PasskeyFlow } from '../../payments/passkey-flow.ts';
 import { createElicitationStage } from '../../testing/elicitation-stage.ts';
-import type { CeremonyStart } from './passkey-ceremony.ts';
-import { createPasskeyChangeFlow, type PasskeyChange } from './passkey-change-flow.ts';
+import { type CeremonyStart, PasskeyCeremonies } from './passkey-ceremony.ts';
+import { type PasskeyChange, PasskeyChangeFlow } from './passkey-change-flow.ts';
 import { MAX_PASSKEYS } from './user-passkeys.ts';
 
 const ORIGIN = 'https://gate.example';
@@ -15,8 +15,10 @@ const MINUTE = 60_000;
 async function createBench() {
   const stage = createElicitationStage();
   const passkeys = createPasskeys({ rpId: 'gate.example', rpName: 'Postern', origin: ORIGIN });
-  const flow = createPasskeyChangeFlow({ ...stage, passkeys, announcedAs: () => undefined });
-  const approvals = createPasskeyFlow({ ...stage, passkeys, announcedAs: () => undefined });
+  const announcedAs = () => undefined;
+  const ceremonies = new PasskeyCeremonies({ ...stage, passkeys, announcedAs });
+  const flow = new PasskeyChangeFlow({ ...stage, ceremonies, announcedAs });
+  const approvals = new PasskeyFlow({ ...stage, ceremonies });
   const session = await stage.browserSession();
 
   const ids = async () => (await stage.stores.passkeys.list(stage.subject)).map(({ passkeyId }) => passkeyId);

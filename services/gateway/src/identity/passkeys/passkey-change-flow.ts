@@ -1,23 +1,12 @@
 import { plainText } from '@postern/api';
-import {
-  type BrowserSession,
-  type Clock,
-  digestOf,
-  type Entropy,
-  type Passkey,
-  type Stores,
-  type Subject,
-} from '@postern/elicitation';
-import { PasskeyError, type Passkeys } from '@postern/payment';
-import type { Vault } from '@postern/vault';
+import { type BrowserSession, digestOf, type Passkey, type Stores, type Subject } from '@postern/elicitation';
 import type { AuditLog } from '../../platform/audit/audit-log.ts';
-import type { GatewayConfig } from '../../platform/config/config-schema.ts';
-import {
-  type CeremonyForm,
-  type CeremonyPurpose,
-  type CeremonyStart,
-  createPasskeyCeremonies,
-  refusalOf,
+import type {
+  CeremonyForm,
+  CeremonyPurpose,
+  CeremonyStart,
+  PasskeyCeremonies,
+  PasskeyUser,
 } from './passkey-ceremony.ts';
 import { MAX_PASSKEYS, passkeyOwnerIn } from './user-passkeys.ts';
 
@@ -32,140 +21,112 @@ export const parsePasskeyName = (typed: string): string | undefined => passkeyNa
 
 type Answer = Omit<CeremonyForm, 'secret'>;
 
+export interface PasskeyChangeFlowDeps {
+  readonly ceremonies: PasskeyCeremonies;
+  readonly stores: Pick<Stores, 'passkeys'>;
+  readonly auditLog: AuditLog;
+  /** See `announcementsOf`. */
+  readonly announcedAs: (subject: Subject) => string | undefined;
+}
+
 /**
  * Adds a further passkey for a user, and removes one. Both need an assertion of one of the user's passkeys over exactly this change. A
  * browser session alone changes nothing, even right after a sign-in. Users who have lost all passkeys must ask the operator for a reset.
  */
-export function createPasskeyChangeFlow(p: {
-  config: Pick<GatewayConfig, 'publicUrl'>;
-  passkeys: Passkeys;
-  stores: Pick<Stores, 'passkeys' | 'oneTime'>;
-  vault: Vault;
-  auditLog: AuditLog;
-  announcedAs: (subject: Subject) => string | undefined;
-  now: Clock;
-  entropy: Entropy;
-}) {
-  const ceremonies = createPasskeyCeremonies(p);
+export class PasskeyChangeFlow {
+  readonly #deps: PasskeyChangeFlowDeps;
 
-  function recordRefusal(subject: Subject, error: unknown): undefined {
-    if (!(error instanceof PasskeyError)) throw error;
-    p.auditLog.record('passkey.refused', { subject, ...refusalOf(error) });
+  constructor(deps: PasskeyChangeFlowDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts the assertion that permits a change. Undefined if the user has no passkey. */
+  async begin(browserSession: BrowserSession, change: PasskeyChange): Promise<CeremonyStart | undefined> {
+    const { ceremonies, stores } = this.#deps;
+    const owner = passkeyOwnerIn(browserSession);
+    const passkeys = await stores.passkeys.list(owner);
+    return passkeys.length === 0
+      ? undefined
+      : ceremonies.beginAssertion(purposeOf(owner, change), passkeys, browserSession.id);
+  }
+
+  /** Removes a passkey. False if the assertion is rejected. */
+  async remove(
+    browserSession: BrowserSession,
+    { passkeyId }: Pick<Passkey, 'passkeyId'>,
+    answer: Answer,
+  ): Promise<boolean> {
+    const { stores, auditLog, announcedAs } = this.#deps;
+    if ((await this.#verifyProof(browserSession, { to: 'remove', passkeyId }, answer)) === undefined) return false;
+    const { subject } = browserSession;
+    // Another request may have removed and reported it already.
+    if (await stores.passkeys.remove(passkeyOwnerIn(browserSession), passkeyId, announcedAs(subject)))
+      auditLog.record('passkey.removed', { subject, passkey: passkeyId });
+    return true;
+  }
+
+  /** Names a passkey. Changes nothing that approvals depend on, so it needs no assertion. */
+  async rename(
+    browserSession: BrowserSession,
+    { passkeyId }: Pick<Passkey, 'passkeyId'>,
+    label: string,
+  ): Promise<void> {
+    const { stores, auditLog } = this.#deps;
+    const { subject } = browserSession;
+    // Another request may have removed it.
+    if (await stores.passkeys.rename(passkeyOwnerIn(browserSession), passkeyId, label))
+      auditLog.record('passkey.renamed', { subject, passkey: passkeyId });
+  }
+
+  /** Permits one further passkey, and starts its registration. Undefined if the assertion is rejected. */
+  async permit(browserSession: BrowserSession, answer: Answer): Promise<CeremonyStart | undefined> {
+    const { ceremonies, stores } = this.#deps;
+    const permittedBy = await this.#verifyProof(browserSession, { to: 'add' }, answer);
+    if (permittedBy === undefined) return undefined;
+    const owner = passkeyOwnerIn(browserSession);
+    return ceremonies.beginRegistration(purposeOf(owner, { to: 'add' }), await stores.passkeys.list(owner), {
+      owner,
+      displayName: browserSession.displayName,
+      secret: browserSession.id,
+      permittedBy,
+    });
+  }
+
+  /** Adds the permitted passkey. False if the response is rejected, or the passkey that permitted it has been removed since. */
+  async add(browserSession: BrowserSession, answer: Answer): Promise<boolean> {
+    const { ceremonies } = this.#deps;
+    const user = userOf(browserSession);
+    const form = { ...answer, secret: browserSession.id };
+    const ceremony = await ceremonies.consume('register', purposeOf(user.owner, { to: 'add' }), form);
+    if (ceremony?.permittedBy === undefined) {
+      ceremonies.refuse(user, 'ceremony_unknown');
+      return false;
+    }
+    return (await ceremonies.addPasskey(ceremony, user, { max: MAX_PASSKEYS })) !== undefined;
   }
 
   /** Verifies an assertion over this change, and returns the id of its passkey. Undefined if the assertion is rejected. */
-  async function verifyProof(
-    { subject, id, ...session }: BrowserSession,
+  async #verifyProof(
+    browserSession: BrowserSession,
     change: PasskeyChange,
     answer: Answer,
   ): Promise<string | undefined> {
-    const owner = passkeyOwnerIn({ subject, ...session });
-    const ceremony = await ceremonies.consume(purposeOf(owner, change), { ...answer, secret: id });
-    if (ceremony === undefined) return void p.auditLog.record('passkey.refused', { subject, code: 'ceremony_unknown' });
-    try {
-      const { passkeyId, signCount, backedUp } = await p.passkeys.verifyAssertion({
-        response: ceremony.response,
-        challenge: ceremony.challenge,
-        passkeys: await p.stores.passkeys.list(owner),
-      });
-      const used = await p.stores.passkeys.use({ subject: owner, passkeyId, signCount, backedUp });
-      if (used === 'used') return passkeyId;
-      return void p.auditLog.record('passkey.refused', { subject, code: `counter_${used}` });
-    } catch (error) {
-      return recordRefusal(subject, error);
-    }
+    const user = userOf(browserSession);
+    const form = { ...answer, secret: browserSession.id };
+    return (await this.#deps.ceremonies.verifyAssertion(purposeOf(user.owner, change), form, user))?.passkeyId;
   }
-
-  return {
-    /** Starts the assertion that permits a change. Undefined if the user has no passkey. */
-    async begin(browserSession: BrowserSession, change: PasskeyChange): Promise<CeremonyStart | undefined> {
-      const owner = passkeyOwnerIn(browserSession);
-      const passkeys = await p.stores.passkeys.list(owner);
-      if (passkeys.length === 0) return undefined;
-      const { challenge, ceremony } = await ceremonies.begin(purposeOf(owner, change), browserSession.id);
-      const options = await p.passkeys.assertionOptions({ challenge, passkeys });
-      return { mode: 'assert', optionsJson: JSON.stringify(options), ceremony };
-    },
-
-    /** Removes a passkey. False if the assertion is rejected. */
-    async remove(
-      browserSession: BrowserSession,
-      { passkeyId }: Pick<Passkey, 'passkeyId'>,
-      answer: Answer,
-    ): Promise<boolean> {
-      if ((await verifyProof(browserSession, { to: 'remove', passkeyId }, answer)) === undefined) return false;
-      const { subject } = browserSession;
-      // Another request may have removed and reported it already.
-      if (await p.stores.passkeys.remove(passkeyOwnerIn(browserSession), passkeyId, p.announcedAs(subject)))
-        p.auditLog.record('passkey.removed', { subject, passkey: passkeyId });
-      return true;
-    },
-
-    /** Names a passkey. Changes nothing that approvals depend on, so it needs no assertion. */
-    async rename(
-      browserSession: BrowserSession,
-      { passkeyId }: Pick<Passkey, 'passkeyId'>,
-      label: string,
-    ): Promise<void> {
-      const { subject } = browserSession;
-      // Another request may have removed it.
-      if (await p.stores.passkeys.rename(passkeyOwnerIn(browserSession), passkeyId, label))
-        p.auditLog.record('passkey.renamed', { subject, passkey: passkeyId });
-    },
-
-    /** Permits one further passkey, and starts its registration. Undefined if the assertion is rejected. */
-    async permit(browserSession: BrowserSession, answer: Answer): Promise<CeremonyStart | undefined> {
-      const permittedBy = await verifyProof(browserSession, { to: 'add' }, answer);
-      if (permittedBy === undefined) return undefined;
-      const owner = passkeyOwnerIn(browserSession);
-      const { challenge, ceremony } = await ceremonies.begin(additionOf(owner), browserSession.id, permittedBy);
-      const options = await p.passkeys.registrationOptions({
-        subject: owner,
-        displayName: browserSession.displayName,
-        challenge,
-        existing: await p.stores.passkeys.list(owner),
-      });
-      return { mode: 'register', optionsJson: JSON.stringify(options), ceremony };
-    },
-
-    /** Adds the permitted passkey. False if the response is rejected, or the passkey that permitted it has been removed since. */
-    async add(browserSession: BrowserSession, answer: Answer): Promise<boolean> {
-      const { subject, id } = browserSession;
-      const owner = passkeyOwnerIn(browserSession);
-      const ceremony = await ceremonies.consume(additionOf(owner), { ...answer, secret: id });
-      if (ceremony?.permittedBy === undefined) {
-        p.auditLog.record('passkey.refused', { subject, code: 'ceremony_unknown' });
-        return false;
-      }
-      try {
-        const { response, challenge, permittedBy } = ceremony;
-        const passkey = await p.passkeys.verifyRegistration({ response, challenge, subject: owner });
-        const as = p.announcedAs(subject);
-        const added = await p.stores.passkeys.add(passkey, MAX_PASSKEYS, permittedBy, undefined, as);
-        if (added === 'added') p.auditLog.record('passkey.added', { subject, passkey: passkey.passkeyId });
-        else p.auditLog.record('passkey.refused', { subject, code: `not_added_${added}` });
-        return added === 'added';
-      } catch (error) {
-        recordRefusal(subject, error);
-        return false;
-      }
-    },
-  };
 }
 
-/** Purpose of the assertion that permits a change. Names the owner, and the passkey to remove. */
+const userOf = (browserSession: BrowserSession): PasskeyUser => ({
+  owner: passkeyOwnerIn(browserSession),
+  subject: browserSession.subject,
+});
+
+/** Purpose of the ceremonies of a change. Names the owner, and the passkey to remove. */
 function purposeOf({ issuer, subject }: Subject, change: PasskeyChange): CeremonyPurpose {
   const which = change.to === 'remove' ? [change.passkeyId] : [];
   return {
-    mode: 'assert',
     elicitationId: `passkey ${change.to}`,
     digest: digestOf(JSON.stringify([change.to, issuer, subject, ...which])),
   };
 }
-
-/** Purpose of the registration after a permitted addition. */
-function additionOf(owner: Subject): CeremonyPurpose {
-  return { ...purposeOf(owner, { to: 'add' }), mode: 'register' };
-}
-
-export type PasskeyChangeFlow = ReturnType<typeof createPasskeyChangeFlow>;
