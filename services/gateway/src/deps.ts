@@ -11,6 +11,7 @@ import type { CallerDirectory } from './mcp-servers/callers-in-force.ts';
 import { createRegisteredNames, namesIn, type RegisteredNames } from './mcp-servers/confusable-names.ts';
 import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/registered-mcp-server.ts';
 import { createPayments, type Payments } from './payments/create-payments.ts';
+import { elicitationAudit } from './platform/audit/audit-log.ts';
 import { announcementsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/shared-secret.ts';
@@ -73,7 +74,7 @@ export async function createDeps(
       connections: stores.connections,
       notifier: stores.notifier,
       providers: name => defaultScopes.get(name),
-      audit: auditLog.elicitation,
+      audit: elicitationAudit(auditLog),
       entropy,
       now,
     }),

@@ -14,9 +14,8 @@ import {
   type WaitingRequests,
 } from './mcp-servers/callers-in-force.ts';
 import { createObservation, type Observation } from './observation.ts';
-import { type AuditLog, createAuditLog } from './platform/audit/audit-log.ts';
+import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
-import type { AuditSink } from './platform/audit/audit-trail.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
 import { createRefreshCounter } from './platform/audit/refresh-counter.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';

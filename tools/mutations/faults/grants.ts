@@ -431,7 +431,7 @@ export const grantsFaults: readonly Fault[] = [
     name: 'refusals raise no alarm',
     breaks: 'S189',
     file: 'services/gateway/src/authorization/provider-answers.ts',
-    original: '    auditLog.refreshesFail({ provider, fault, code });\n',
+    original: "    auditLog.record('provider.refreshes_fail', { provider, fault, code });\n",
     replacement: '',
     foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
   },

@@ -735,8 +735,8 @@ export const operationFaults: readonly Fault[] = [
     name: 'a disconnect of the command line leaves no line for a removed connection',
     breaks: 'the audit trail names each connection that an operator removed',
     file: 'services/gateway/src/admin/job-runner.ts',
-    original: 'if (trail === undefined) await record(actor, { ...act, subject });',
-    replacement: 'if (trail === undefined) return;',
+    original: 'if (auditLog === undefined) await record(actor, { event, ...removed });',
+    replacement: 'if (auditLog === undefined) return;',
     foundBy: ['services/gateway/src/admin/jobs.integration.test.ts'],
   },
   {

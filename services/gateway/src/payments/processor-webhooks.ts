@@ -27,7 +27,7 @@ interface ProcessorWebhooksDeps {
   readonly stores: Pick<Stores, 'payments'>;
   readonly paymentFlow: PaymentFlow;
   readonly refunds: Refunds;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable'>;
+  readonly auditLog: AuditLog;
 }
 
 /**
@@ -74,7 +74,11 @@ export class ProcessorWebhooks {
       return await processor.webhook(webhook);
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'unavailable') throw error;
-      this.#deps.auditLog.processorUnavailable({}, processor.name, error.code, error.details);
+      this.#deps.auditLog.record('payment.processor_unavailable', {
+        processor: processor.name,
+        code: error.code,
+        ...error.details,
+      });
       return 'unavailable';
     }
   }
@@ -102,7 +106,12 @@ export class ProcessorWebhooks {
       status = await processor.status(event.reference);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      auditLog.processorUnavailable(elicitation ?? event, processor.name, error.code, error.details);
+      auditLog.record('payment.processor_unavailable', {
+        ...(elicitation ?? event),
+        ...error.details,
+        processor: processor.name,
+        code: error.code,
+      });
       return false;
     }
     if (status.state !== 'paid') return true;
@@ -133,7 +142,7 @@ interface ByProcessor {
 
 export interface ProcessorWebhookRoutesDeps extends ProcessorWebhooksDeps {
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'webhookRefused'>;
+  readonly auditLog: AuditLog;
   readonly telemetry: Pick<Telemetry, 'traceRequests'> | undefined;
 }
 
@@ -164,7 +173,7 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
       if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'signature_invalid') throw error;
-      deps.auditLog.webhookRefused({ processor: processor.name, code: error.code });
+      deps.auditLog.record('payment.webhook_refused', { processor: processor.name, code: error.code });
       throw new ProblemError('unauthenticated');
     }
     return reply.code(204).send();

@@ -49,6 +49,7 @@ await startWebhooks({
   },
   redis: openQueueRedis({ address: { url }, prefix }),
   logger: createLogger({ level: 'silent' }),
+  auditLog: { record: () => {} },
   now: Date.now,
   pace: killedPace,
 });

@@ -1,6 +1,6 @@
 import type { OutboundFetch } from '@postern/authorization';
 import type { Stores } from '@postern/elicitation';
-import type { AuditSink } from '../../platform/audit/audit-trail.ts';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics/create-metrics.ts';
@@ -19,7 +19,7 @@ export interface DeliveryDeps {
     fetch(fetch: OutboundFetch, target: 'webhook'): OutboundFetch;
     delivery(p: ObservedDelivery): Attempt;
   };
-  readonly auditSinks: readonly AuditSink[];
+  readonly auditLog: AuditLog;
   readonly network: Network | undefined;
 }
 
@@ -37,7 +37,7 @@ export async function startDeliveries(
   config: GatewayConfig,
   sweepPauseMs?: number,
 ): Promise<Deliveries> {
-  const { stores, logger, now, metrics, observe, auditSinks } = deps;
+  const { stores, logger, now, metrics, observe, auditLog } = deps;
   let webhooks: Webhooks | undefined;
 
   async function start(first: GatewayConfig): Promise<Webhooks | undefined> {
@@ -51,7 +51,7 @@ export async function startDeliveries(
       redis: network.openQueueRedis(),
       logger,
       now,
-      auditSinks,
+      auditLog,
       pace: { announcerPauseMs: sweepPauseMs },
       wrapFetch: fetch => observe.fetch(fetch, 'webhook'),
       wrapAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),

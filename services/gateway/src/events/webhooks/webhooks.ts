@@ -3,7 +3,7 @@ import { createOutboundConnections, createOutboundFetch, type OutboundFetch } fr
 import type { EventFeed, PasskeyAnnouncements } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { isDataLost } from '@postern/store-redis/profile';
-import type { AuditSink } from '../../platform/audit/audit-trail.ts';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import { isSameConfig } from '../../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -20,7 +20,7 @@ import {
   operatorEndpointsOf,
   type WebhookEndpoint,
 } from './webhook-endpoint.ts';
-import { createWebhookEvents } from './webhook-events.ts';
+import { createWebhookLog } from './webhook-log.ts';
 
 export interface WebhooksOptions {
   readonly config: GatewayConfig;
@@ -34,7 +34,7 @@ export interface WebhooksOptions {
   readonly redis: QueueRedis;
   readonly logger: Logger;
   readonly now: () => number;
-  readonly auditSinks?: readonly AuditSink[];
+  readonly auditLog: AuditLog;
   /** Wraps `fetch` to record each request. */
   readonly wrapFetch?: (fetch: OutboundFetch) => OutboundFetch;
   /** Wraps each attempt, to trace it. */
@@ -73,16 +73,16 @@ const ROUND_MS = 2_000;
  * delays no other. Every event that is committed after this resolves will be delivered.
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
-  const { config, feed, stores, redis, logger, now, pace = {} } = options;
+  const { config, feed, stores, redis, logger, auditLog, now, pace = {} } = options;
   const { wrapFetch = fetch => fetch, wrapAttempt = (_endpoint, attempt) => attempt } = options;
-  const events = createWebhookEvents(logger, options.auditSinks);
+  const log = createWebhookLog(logger);
   const policy = {
     ...outboundPolicyOf(config),
     timeoutMs: options.timeoutMs ?? DELIVERY_TIMEOUT_MS,
     maxBytes: DISCARDED_BYTES,
   };
   const connections = createOutboundConnections(policy);
-  const onError = (endpoint: WebhookEndpoint) => (error: unknown) => events.failed({ endpoint: endpoint.name, error });
+  const onError = (endpoint: WebhookEndpoint) => (error: unknown) => log.failed({ endpoint: endpoint.name, error });
   const { webhookEndpoints: records, leases } = stores;
   const parts = new Map<string, Part>();
   /** Parts whose attempts in progress have not ended. */
@@ -96,7 +96,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     const queue = openDeliveryQueue({ endpoint: endpoint.name, redis, onError: onError(endpoint) });
     const onDate = createClockWatch({
       now,
-      onSkew: skewSeconds => events.clockSkew({ endpoint: endpoint.name, skewSeconds }),
+      onSkew: skewSeconds => log.clockSkew({ endpoint: endpoint.name, skewSeconds }),
     });
     const worker = startDeliveryWorker({
       ...pace,
@@ -107,7 +107,8 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       attempt: wrapAttempt(endpoint.name, (event, signal) =>
         deliver({ endpoint, event, signal }, { fetch, now, onDate }),
       ),
-      events,
+      log,
+      auditLog,
       now,
       random: () => randomInt(2 ** 32) / 2 ** 32,
     });
@@ -116,7 +117,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       worker,
       queue,
       dispatcher: isOfMcpServer(endpoint)
-        ? startDispatcher({ ...pace, queue, endpoint, feed, records, leases, events })
+        ? startDispatcher({ ...pace, queue, endpoint, feed, records, leases, log, auditLog })
         : undefined,
     };
   }
@@ -140,8 +141,8 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       parts: ofOperator,
       announcements: stores.passkeyAnnouncements,
       records,
-      events,
-      onError: error => events.failed({ endpoint: 'operator', error }),
+      auditLog,
+      onError: error => log.failed({ endpoint: 'operator', error }),
       pauseMs: pace.announcerPauseMs,
     });
   }
