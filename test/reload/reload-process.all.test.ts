@@ -52,10 +52,10 @@ describe('SIGHUP', () => {
     await gateway.configure('mcpServers: [');
     gateway.signal('SIGHUP');
     await until('config.refused');
-    await gateway.configure({ ...withKey(base, keyOf('tracker')), trustProxy: ['10.0.0.1'] });
+    await gateway.configure({ ...withKey(base, keyOf('tracker')), retention: { endedHours: 9 } });
     gateway.signal('SIGHUP');
     await until('config.refused', 2);
-    expect(JSON.parse(logged('config.refused')[1] ?? '')).toMatchObject({ faults: [{ path: 'trustProxy' }] });
+    expect(JSON.parse(logged('config.refused')[1] ?? '')).toMatchObject({ faults: [{ path: 'retention' }] });
     expect(await statusWith(gateway, NEW_KEY)).toBe(404);
     expect(logged('config.reloaded')).toHaveLength(1);
   });
@@ -108,6 +108,21 @@ it('a change of the configuration file reloads it, and a faulty file is refused 
   await until('config.reloaded', 2);
   expect(await statusWith(gateway, keyOf('tracker'))).toBe(404);
   expect(logged('config.refused')).toHaveLength(1);
+});
+
+it('reload: the file is watched as it says itself', async () => {
+  await using process = await started(true);
+  const { base, gateway, logged, until } = process;
+  await gateway.configure({ ...base, reload: { watch: false } });
+  await until('config.reloaded');
+  await gateway.configure({ ...withKey(base, NEW_KEY), reload: { watch: false } });
+  // The watch needs two looks, a second apart, to see a change.
+  await new Promise(resolve => setTimeout(resolve, 4_000));
+  expect(await statusWith(gateway, NEW_KEY)).toBe(401);
+  gateway.signal('SIGHUP');
+  await until('config.reloaded', 2);
+  expect(await statusWith(gateway, NEW_KEY)).toBe(404);
+  expect(logged('config.refused')).toEqual([]);
 });
 
 it('postern mcp-servers add returns when the running gateway accepts the new key', async () => {

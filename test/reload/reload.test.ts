@@ -10,7 +10,9 @@ import { drawnIcon } from '@postern/pages';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deliveryForm, issueFor, visitorFor } from '../support/asks.ts';
 import { listen } from '../support/event-listener.ts';
-import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
+import { startGatedEndpoint } from '../support/gated-endpoint.ts';
+import { modernCall, urlRequestOf } from '../support/modern-call.ts';
+import { connectAccount, declineOnPage, elicitationIdOf } from '../support/person-at-gateway.ts';
 import { isShortRun } from '../support/run-size.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { askFor, createApi, hashOf, keyOf, startWorld, type World } from '../support/world.ts';
@@ -202,29 +204,50 @@ describe('a reload', () => {
     expect(world.provider.requests('token')).toHaveLength(exchanged);
   });
 
-  it('keeps the waiting reads of unchanged MCP servers', async () => {
+  it('ends waiting reads with the present status, as a stopping replica does, and the next one learns the end', async () => {
     const user = world.subject();
     const { elicitationId } = await world.ask(user);
     const waiting = wait(elicitationId);
     await untilWaiting(1);
-    await reload(changing('wiki', { name: 'Another Wiki' }));
     await reload({ ...world.config, branding: { name: 'Harbour' } });
-    expect(gateway().deps.overload.waits.all).toBe(1);
+    const { status, body } = await waiting;
+    expect([status, body]).toMatchObject([200, { elicitationId, status: 'pending' }]);
+    const next = wait(elicitationId);
+    await untilWaiting(1);
     await declineOnPage(world.raw(), elicitationId, user);
-    expect((await waiting).body.status).toBe('declined');
+    expect((await next).body.status).toBe('declined');
   });
 
-  it('keeps the event streams of unchanged MCP servers, and ends those of changed ones, which miss no event', async () => {
-    using kept = await listen(gateway().address, { apiKey: keyOf('tracker') });
-    using ended = await listen(gateway().address, { apiKey: keyOf('wiki') });
+  it('ends event streams, as a stopping replica does, and those that resume miss no event', async () => {
+    const names = ['tracker', 'wiki'];
+    const before = await Promise.all(names.map(name => listen(gateway().address, { apiKey: keyOf(name) })));
     await reload(changing('wiki', { name: 'Another Wiki' }));
-    await ended.ended;
-    const { elicitationId } = await world.ask(world.subject());
-    const wiki = world.apiOf({ apiKey: keyOf('wiki') });
-    const other = await wiki.issue(formFor(world.subject()));
-    await kept.until(() => kept.heard.some(({ data }) => data['elicitationId'] === elicitationId));
-    using resumed = await listen(gateway().address, { apiKey: keyOf('wiki'), lastEventId: ended.lastId });
-    await resumed.until(() => resumed.heard.some(({ data }) => data['elicitationId'] === other.body.elicitationId));
+    await Promise.all(before.map(({ ended }) => ended));
+    for (const [at, name] of names.entries()) {
+      const { body } = await world.apiOf({ apiKey: keyOf(name) }).issue(formFor(world.subject()));
+      using resumed = await listen(gateway().address, { apiKey: keyOf(name), lastEventId: before[at]?.lastId });
+      await resumed.until(() => resumed.heard.some(({ data }) => data['elicitationId'] === body.elicitationId));
+    }
+  });
+
+  it('does not end the call of a tool that waits: its MCP client continues it, as at a stop', async () => {
+    await using endpoint = await startGatedEndpoint(world);
+    const subject = world.subject();
+    const asked = urlRequestOf(await modernCall(endpoint.url, { tool: 'connect', subject }));
+    const elicitationId = elicitationIdOf(asked.url);
+    const call = modernCall(endpoint.url, {
+      tool: 'connect',
+      subject,
+      inputResponses: { [asked.key]: { action: 'accept' } },
+      requestState: asked.requestState,
+    });
+    await endpoint.untilHolding(elicitationId);
+    await untilWaiting(1);
+    await reload({ ...world.config, branding: { name: 'Harbour' } });
+    const { requestState } = (await call).result ?? {};
+    expect(requestState).toEqual(expect.any(String));
+    await connectAccount(world.raw(), elicitationId, subject);
+    expect((await modernCall(endpoint.url, { tool: 'connect', subject, requestState })).text).toBe('accept alice');
   });
 
   it('sends each webhook once while endpoints are added, changed and removed', async () => {
@@ -264,11 +287,11 @@ describe('a reload', () => {
     expect(world.log()).toContain('"event":"config.refused"');
   });
 
-  it('refuses a change of a section that needs a restart, by name', async () => {
+  it('refuses a change that needs a restart, by its path', async () => {
     const name = 'Harbour';
-    const next = { ...world.config, branding: { name }, browserSession: { idleMinutes: 5 }, events: { retained: 500 } };
+    const next = { ...world.config, branding: { name }, retention: { endedHours: 5 }, events: { retained: 500 } };
     const refused = await reload(next);
-    expect(refused).toMatchObject({ result: 'refused', faults: [{ path: 'browserSession' }, { path: 'events' }] });
+    expect(refused).toMatchObject({ result: 'refused', faults: [{ path: 'retention' }, { path: 'events' }] });
     expect((await world.raw().get('/me')).body).not.toContain(name);
   });
 

@@ -4,12 +4,13 @@ import { type Authorization, createAuthorization } from './authorization/create-
 import { IssueFlow } from './elicitations/issue-flow.ts';
 import { RedemptionFlow } from './elicitations/redemption-flow.ts';
 import { createEntries, type Entries } from './entries/create-entries.ts';
+import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import type { Foundation } from './foundation.ts';
 import { createIdentity, type Identity } from './identity/create-identity.ts';
-import { createCallerDirectory } from './mcp-servers/caller-auth.ts';
-import type { CallerDirectory } from './mcp-servers/callers-in-force.ts';
+import { type CallerDirectory, createCallerDirectory } from './mcp-servers/caller-auth.ts';
 import { createRegisteredNames, namesIn, type RegisteredNames } from './mcp-servers/confusable-names.ts';
 import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/registered-mcp-server.ts';
+import { createWaitingRequests, type WaitingRequests } from './mcp-servers/waiting-requests.ts';
 import { createPayments, type Payments } from './payments/create-payments.ts';
 import { elicitationAudit } from './platform/audit/audit-log.ts';
 import { announcementsOf } from './platform/audit/pseudonyms.ts';
@@ -34,6 +35,8 @@ export interface GatewayDeps
   readonly service: ElicitationService;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly callers: CallerDirectory;
+  readonly waitingRequests: WaitingRequests;
+  readonly eventStreams: EventStreams;
   readonly registeredNames: RegisteredNames;
   readonly issueFlow: IssueFlow;
   readonly redemptionFlow: RedemptionFlow;
@@ -44,13 +47,13 @@ export interface GatewayDeps
 
 /**
  * The composition root: creates the parts of the gateway from a configuration. Sends no request and writes nothing.
- * @param previous the MCP servers of the previous configuration: unchanged ones stay the same objects
+ * @param ending aborts when no request of this configuration may wait any longer
  * @throws StartError, ConfigError
  */
 export async function createDeps(
   foundation: Foundation,
   config: GatewayConfig,
-  previous?: GatewayDeps['mcpServers'],
+  ending: AbortSignal,
 ): Promise<GatewayDeps> {
   const { stores, observe, auditLog, pseudonym, entropy, now } = foundation;
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
@@ -60,12 +63,12 @@ export async function createDeps(
     configuredHosts: configuredHostsOf(config),
   };
   const upstreamOf = createUpstreams({
-    fetch: createOutboundFetch(policy, foundation.outboundConnections),
+    fetch: createOutboundFetch(policy, foundation.outboundConnectionsFor(config)),
     observe: observe.fetch,
     bulkheads: foundation.bulkheads,
   });
   const announcedAs = announcementsOf(config, pseudonym);
-  const mcpServers = registerMcpServers(config, previous);
+  const mcpServers = registerMcpServers(config);
   const registeredNames = createRegisteredNames(namesIn(config));
   const defaultScopes = new Map(config.providers.map(({ name, defaultScopes }) => [name, { defaultScopes }]));
   const service = observe.service(
@@ -94,6 +97,7 @@ export async function createDeps(
   });
   const payments = await createPayments({ ...shared, ...outbound, ...identity });
   const entries = createEntries({ ...shared, ...outbound });
+  const callers = createCallerDirectory({ mcpServers, audience: config.publicUrl, now, apiKeys: foundation.apiKeys });
 
   return {
     ...shared,
@@ -105,7 +109,14 @@ export async function createDeps(
     redemptionFlow: new RedemptionFlow({ ...shared, ...payments }),
     registeredNames,
     gatewayProof: createGatewayProof(sharedSecret),
-    callers: createCallerDirectory({ mcpServers, audience: config.publicUrl, now, apiKeys: foundation.apiKeys }),
+    callers,
+    waitingRequests: createWaitingRequests(ending, callers.isCurrent),
+    eventStreams: createEventStreams({
+      feeds: stores.feeds,
+      max: config.overload.eventStreams,
+      onFull: () => foundation.overload.refused('wait', 'cap'),
+      onError: error => foundation.logger.warn({ event: 'events.unread', error }, 'reading events failed; retrying'),
+    }),
     upstreamOf,
     outboundLog: outbound.outboundLog,
   };

@@ -1,18 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createOutboundConnections, type OutboundConnections } from '@postern/authorization';
 import { type Clock, type Entropy, type Stores, systemEntropy } from '@postern/elicitation';
+import type { QueueRedis } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { createProviderAnswers, type ProviderAnswers } from './authorization/provider-answers.ts';
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createPatterns, type Patterns } from './entries/patterns.ts';
-import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
 import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/api-key-uses.ts';
-import {
-  type CallersInForce,
-  createCallersInForce,
-  createWaitingRequests,
-  type WaitingRequests,
-} from './mcp-servers/callers-in-force.ts';
 import { createObservation, type Observation } from './observation.ts';
 import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/audit-log.ts';
 import { createAuditStream } from './platform/audit/audit-stream.ts';
@@ -29,7 +24,7 @@ import { type Bulkheads, createBulkheads } from './platform/overload/upstream.ts
 import { createQuotaReports, createUnknownLayoutLog } from './platform/redis/redis-reports.ts';
 import { newReplicaId } from './platform/replica.ts';
 import { createStopping, type Stopping } from './platform/stopping.ts';
-import type { Network } from './platform/store/network.ts';
+import { type Network, offered } from './platform/store/network.ts';
 import { openStores, type StoreOptions } from './platform/store/open-stores.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
 import type { OpenedVault } from './sealing/open-vault.ts';
@@ -49,7 +44,7 @@ export interface Foundation extends AsyncDisposable {
   readonly observe: Omit<Observation, 'metrics' | 'telemetry'>;
   readonly overload: Overload;
   readonly bulkheads: Bulkheads;
-  readonly outboundConnections: OutboundConnections;
+  readonly outboundConnectionsFor: (config: GatewayConfig) => OutboundConnections;
   readonly stopping: Stopping;
   readonly stores: Stores;
   /** See `createUnknownLayoutLog`. */
@@ -58,15 +53,14 @@ export interface Foundation extends AsyncDisposable {
   readonly noteQuota: (error: unknown) => void;
   /** Undefined without Redis. */
   readonly network: Network | undefined;
+  /** The connections of the webhook queues, opened by the first call. @throws TypeError without Redis */
+  readonly queueRedis: () => QueueRedis;
   readonly vault: Vault;
   /** See `OpenedVault`. Undefined without a key service. */
   readonly keyFaults: OpenedVault['keyFaults'] | undefined;
   /** The API keys that operators added or revoked. */
   readonly apiKeys: ApiKeyWatch;
   readonly noteApiKeyUse: NoteApiKeyUse;
-  readonly callersInForce: CallersInForce;
-  readonly waitingRequests: WaitingRequests;
-  readonly eventStreams: EventStreams;
   readonly refreshes: RefreshesInProgress;
   readonly providerAnswers: ProviderAnswers;
   /** Id in the list of replicas. */
@@ -83,11 +77,23 @@ export interface FoundationOptions extends StoreOptions {
   readonly entropy?: Entropy;
 }
 
+/** What the parts of the process ask the configuration in force. */
+export interface InForce {
+  /** Number of MCP servers. */
+  readonly mcpServers: () => number;
+  /** Called after API keys were revoked, and when nobody knows whether they were. */
+  readonly onKeysWithdrawn: () => void;
+}
+
 /**
  * Creates the parts of the process. Opens the store, and refuses an unsafe Redis. Tries the keys of key services in the background.
  * @throws UnsafeRedisError, StoreUnavailableError, VaultError, ConfigError, StartError
  */
-export async function createFoundation(config: GatewayConfig, options: FoundationOptions): Promise<Foundation> {
+export async function createFoundation(
+  config: GatewayConfig,
+  options: FoundationOptions,
+  inForce: InForce,
+): Promise<Foundation> {
   const { logger } = options;
   const now = options.now ?? Date.now;
   const { metrics, telemetry, ...observe } = await createObservation(config, logger);
@@ -96,14 +102,12 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
 
   const overload = createOverload({
     limits: config.overload,
-    mcpServers: () => callersInForce.count,
+    mcpServers: inForce.mcpServers,
     logger,
     metrics,
   });
-  const outboundConnections = createOutboundConnections({
-    ...outboundPolicyOf(config),
-    timeoutMs: config.outbound.timeoutSeconds * 1000,
-  });
+  const outbound = createConnectionPool();
+  let queueRedis: QueueRedis | undefined;
   const { stores, network } = await openStores({ config, logger, metrics, observe, auditLog: () => auditLog }, options);
   // Log and audit trail use the real time, not the test clock.
   const auditStream = createAuditStream({
@@ -120,24 +124,12 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
   const stopping = createStopping();
   const refreshes: RefreshesInProgress = new Map();
   const patterns = createPatterns();
-  const eventStreams = createEventStreams({
-    feeds: stores.feeds,
-    max: config.overload.eventStreams,
-    onFull: () => overload.refused('wait', 'cap'),
-    onError: error => logger.warn({ event: 'events.unread', error }, 'reading events failed; retrying'),
-  });
-  stopping.closing.addEventListener('abort', () => void eventStreams.close(), { once: true });
   const apiKeys = await startApiKeyWatch({
     apiKeys: stores.apiKeys,
     vault,
     logger,
-    onWithdrawn() {
-      waitingRequests.endOutdated();
-      eventStreams.endOutdated();
-    },
+    onWithdrawn: inForce.onKeysWithdrawn,
   });
-  const callersInForce = createCallersInForce(apiKeys);
-  const waitingRequests = createWaitingRequests(stopping.closing, callersInForce);
 
   return {
     logger,
@@ -148,14 +140,16 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     telemetry,
     observe,
     overload,
-    outboundConnections,
+    outboundConnectionsFor: outbound.connectionsFor,
     stopping,
     stores,
     network,
+    queueRedis() {
+      queueRedis ??= offered(network).openQueueRedis();
+      return queueRedis;
+    },
     vault,
     apiKeys,
-    callersInForce,
-    eventStreams,
     refreshes,
     patterns,
     now,
@@ -165,24 +159,46 @@ export async function createFoundation(config: GatewayConfig, options: Foundatio
     keyFaults: hasKeyService(config.vault) ? opened.keyFaults : undefined,
     assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
-    waitingRequests,
     noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
     noteQuota: createQuotaReports({ logger, metrics, now: Date.now }),
     entropy: options.entropy ?? systemEntropy,
     async [Symbol.asyncDispose]() {
       stopping.close();
       await apiKeys.stop();
-      await eventStreams.close();
       overload[Symbol.dispose]();
       // The process must not stop before their token sets are stored.
       await Promise.allSettled(refreshes.values());
       await refreshCounter[Symbol.asyncDispose]();
       await auditStream[Symbol.asyncDispose]();
       await patterns[Symbol.asyncDispose]();
+      // A command that waits for a reconnect never ends after this, and writes nothing.
+      queueRedis?.close();
       await stores.close();
-      await outboundConnections.close();
+      await outbound.close();
       await opened[Symbol.asyncDispose]();
       await telemetry?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * Connections to upstreams, the same ones while `outbound` is. Those of before are closed only with the process: a handler may work on
+ * when its caller has gone, and a code is valid once.
+ */
+function createConnectionPool() {
+  const opened: OutboundConnections[] = [];
+  let last: { readonly policy: object; readonly connections: OutboundConnections } | undefined;
+  return {
+    connectionsFor(config: GatewayConfig): OutboundConnections {
+      const policy = { ...outboundPolicyOf(config), timeoutMs: config.outbound.timeoutSeconds * 1000 };
+      if (last !== undefined && isDeepStrictEqual(last.policy, policy)) return last.connections;
+      const connections = createOutboundConnections(policy);
+      opened.push(connections);
+      last = { policy, connections };
+      return connections;
+    },
+    async close() {
+      await Promise.all(opened.map(connections => connections.close()));
     },
   };
 }

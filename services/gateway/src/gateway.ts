@@ -1,28 +1,25 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { startJobRunner } from './admin/job-runner.ts';
-import { noteKeysOf } from './admin/key-report.ts';
-import { buildApp, HANDLER_MS } from './app.ts';
-import { warnOfConfusableNames, warnOfRiskyConfig } from './config-warnings.ts';
-import type { ConsoleListener } from './console/start-console.ts';
-import { createDeps, type GatewayDeps } from './deps.ts';
+import { HANDLER_MS } from './app.ts';
+import type { GatewayDeps } from './deps.ts';
 import { type Relay, relayReports, startRelay } from './events/relay.ts';
-import { startDeliveries } from './events/webhooks/start-deliveries.ts';
 import { createFoundation, type Foundation, type FoundationOptions } from './foundation.ts';
+import { createGeneration, type Generation } from './generation.ts';
+import type { ConfigChanges } from './platform/config/config-changes.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
+import type { ConsoleConfig } from './platform/config/console-config.ts';
 import { addressOf } from './platform/http/addresses.ts';
 import { createReadiness } from './platform/http/health-plugin.ts';
 import { type ListenerRequests, openListener } from './platform/http/listener.ts';
 import { createClientErrorHandler } from './platform/http/problems.ts';
-import { securityHeaders } from './platform/http/security-headers-plugin.ts';
+import { securityHeaders } from './platform/http/security-headers.ts';
 import { UnidentifiedBytes } from './platform/http/unidentified.ts';
 import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
 import { startReplica } from './platform/replica.ts';
 import { closeListener } from './platform/stopping.ts';
 import { createReloader, type ReloadResult } from './reload.ts';
 import { startRewrapper } from './sealing/rewrapper.ts';
-import { startSweepers } from './sweepers.ts';
 
 export interface Gateway extends AsyncDisposable {
   /** Of the configuration in force. */
@@ -46,7 +43,7 @@ export interface Gateway extends AsyncDisposable {
   readonly replicaId: string;
   /**
    * Loads a configuration and serves it from now on. Requests under way end under the one that they began under. A faulty
-   * configuration, or one that changes a section that needs a restart, is refused, and the running one stays.
+   * configuration, or one that changes what needs a restart, is refused, and the running one stays.
    * @param load returns the new configuration or throws `ConfigError`. Concurrent calls load at least once after the last call.
    */
   reload(load: () => GatewayConfig): Promise<ReloadResult>;
@@ -69,131 +66,78 @@ export interface GatewayOptions extends FoundationOptions {
 /** How long idle connections stay open after the listener has closed, in ms. */
 const LINGER_MS = 1_000;
 
-/** A configuration at work: its parts and the application that serves its requests. */
-interface Generation {
-  readonly deps: GatewayDeps;
-  readonly app: FastifyInstance;
-  /** Undefined unless configured. */
-  readonly console: AppOnDemand | undefined;
-  /** Undefined unless configured. */
-  readonly adminApi: FastifyInstance | undefined;
-}
-
 /** Starts the gateway: store, workers, the HTTP application. A failed start leaves nothing running. */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
-  const foundation = opened.use(await createFoundation(config, options));
-  const { stopping, callersInForce, waitingRequests, eventStreams, bulkheads } = foundation;
-  const generate = async (next: GatewayConfig, previous?: GatewayDeps): Promise<Generation> => {
-    const deps = await createDeps(foundation, next, previous?.mcpServers);
-    return {
-      deps,
-      app: await buildApp(deps),
-      console: consoleIfConfigured(deps),
-      adminApi: await buildAdminApiIfConfigured(deps),
-    };
-  };
-  let inForce = await generate(config);
-  callersInForce.replace(inForce.deps.callers);
-  warnOfRiskyConfig(config, options);
-  warnOfConfusableNames(inForce.deps);
-  let notingKeys = noteKeysOf(config, foundation);
-  opened.defer(() => notingKeys);
-  const relay = startEventRelay(foundation);
-  const sweepers = startSweepers(foundation, () => inForce.deps, options.sweepPauseMs);
-  const jobs = startJobRunner({
-    ...foundation,
-    inForce: () => inForce.deps,
-    ...(options.sweepPauseMs === undefined ? {} : { pollMs: options.sweepPauseMs }),
+  let serving: Generation | undefined;
+  const foundation = opened.use(
+    await createFoundation(config, options, {
+      mcpServers: () => serving?.deps.mcpServers.size ?? 0,
+      onKeysWithdrawn: () => serving?.endOutdated(),
+    }),
+  );
+  const { stopping, overload, logger, metrics } = foundation;
+  stopping.closing.addEventListener('abort', () => serving?.endWaits(), { once: true });
+  let inForce = await createGeneration(foundation, config, options);
+  serving = inForce;
+  /** Of configurations before, whose work has not ended. */
+  const retiring = new Set<Pick<Generation, 'close'>>();
+  opened.defer(async () => {
+    await Promise.all([inForce, ...retiring].map(generation => generation.close()));
   });
-  const workers = [...sweepers, relay, jobs, startRewrapper(foundation)];
-  const deliveries = await startDeliveries(foundation, config, options.sweepPauseMs);
+  inForce.start();
+  const relay = startEventRelay(foundation);
+  const rewrapper = startRewrapper(foundation);
   let idling: Promise<void> | undefined;
   /** Ends the background work and gives back its leases, once. */
   const idle = () => {
     idling ??= (async () => {
       await using all = new AsyncDisposableStack();
-      for (const worker of [...workers, deliveries]) all.defer(() => worker.stop());
+      for (const worker of [relay, rewrapper]) all.defer(() => worker.stop());
+      all.defer(() => inForce.idle());
     })();
     return idling;
   };
   opened.defer(idle);
 
   const reloader = createReloader({
-    ...foundation,
+    logger,
+    metrics,
+    stopping,
     running: () => inForce.deps.config,
-    async prepare(next) {
-      const generation = await generate(next, inForce.deps);
-      if (idling === undefined) await deliveries.prepare(next);
-      return generation;
-    },
-    async commit(next, { providers, mcpServers }) {
-      // In one turn of the event loop: no request sees a mixture, and no waiter of a removed MCP server learns anything more.
+    prepare: next => createGeneration(foundation, next, options),
+    commit(next, changes) {
       const before = inForce;
       inForce = next;
-      callersInForce.replace(next.deps.callers);
-      waitingRequests.endOutdated();
-      eventStreams.endOutdated();
-      for (const name of [...providers.changed, ...providers.removed]) bulkheads.forget('provider', name);
-      for (const id of [...mcpServers.changed, ...mcpServers.removed]) bulkheads.forget('credential_check', id);
-      warnOfRiskyConfig(next.deps.config, options);
-      warnOfConfusableNames(next.deps);
-      notingKeys = noteKeysOf(next.deps.config, foundation);
-      if (idling === undefined) await deliveries.apply(next.deps.config);
-      await Promise.all([before.console?.close(), before.adminApi?.close()]);
+      serving = next;
+      forgetChangedUpstreams(foundation, changes);
+      const entry = { close: before.close };
+      retiring.add(entry);
+      before
+        .retire(next)
+        .catch((error: unknown) => logger.error({ event: 'config.retire_failed', error }, 'retiring failed'))
+        .finally(() => retiring.delete(entry));
     },
   });
   opened.defer(() => reloader.idle());
-  foundation.metrics?.configReloaded('started');
-  /** One budget for all listeners. */
-  const fromStrangers = {
-    unidentified: opened.use(new UnidentifiedBytes(() => foundation.overload.shed('new', 'connection'))),
-    addressOf: (request: IncomingMessage) => addressOf(request, inForce.deps.config),
-  };
-  const admitted =
-    (respond: RequestListener): RequestListener =>
-    (request, response) => {
-      if (options.admit?.(response) === false) request.socket.destroy();
-      else respond(request, response);
-    };
-  const { httpServer, address, listening } = await openListener({
-    ...config.listen,
-    maxConnections: config.overload.connections,
-    handlerMs: HANDLER_MS,
-    ...fromStrangers,
-    pipelined: foundation.overload.pipelined,
-    onRequest: admitted((request, response) => inForce.app.routing(request, response)),
-    onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
-    onDrop: () => foundation.overload.connectionDropped(),
-  });
-  opened.defer(() => void httpServer.close());
-  const metricsListener = await startMetrics(inForce.deps, fromStrangers);
-  if (metricsListener !== undefined) opened.use(metricsListener);
-  opened.defer(async () => inForce.console?.close());
-  const consoleListener = await startConsole(config, {
-    ...fromStrangers,
-    onRequest: admitted((request, response) => void inForce.console?.respond(request, response)),
-  });
-  if (consoleListener !== undefined) opened.use(consoleListener);
-  opened.defer(async () => inForce.adminApi?.close());
-  const adminListener = await startAdminApi(config, {
-    ...fromStrangers,
-    onRequest: admitted((request, response) => inForce.adminApi?.routing(request, response)),
-  });
-  if (adminListener !== undefined) opened.use(adminListener);
+  metrics?.configReloaded('started');
+  metrics?.watchDeliveries(() => inForce.deliveries());
+  const listeners = await openListeners(opened, { foundation, config, admit: options.admit, inForce: () => inForce });
+  const { httpServer } = listeners;
   const owned = opened.move();
   let closing: Promise<void> | undefined;
+  const drainMs = () => inForce.deps.config.stop.drainSeconds * 1000;
   const drain = async () => {
     stopping.drain();
-    if (config.stop.drainSeconds === 0 || stopping.closing.aborted) return;
+    if (drainMs() === 0 || stopping.closing.aborted) return;
     // Aborted when closing begins.
-    await delay(config.stop.drainSeconds * 1000, undefined, { signal: stopping.closing }).catch(() => undefined);
+    await delay(drainMs(), undefined, { signal: stopping.closing }).catch(() => undefined);
   };
   const replica = startReplica({
     replicaId: foundation.replicaId,
     replicas: foundation.stores.replicas,
-    logger: options.logger,
-    requests: () => foundation.overload.inFlight,
+    logger,
+    requests: () => overload.inFlight,
     isStopping: () => stopping.draining.aborted,
     async drain() {
       await drain();
@@ -205,16 +149,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   owned.defer(() => replica.stop());
   const close = () => {
     // Without a drain, no load balancer needs connections that linger.
-    const lingerMs = stopping.draining.aborted ? Math.min(LINGER_MS, config.stop.drainSeconds * 1000) : 0;
+    const lingerMs = stopping.draining.aborted ? Math.min(LINGER_MS, drainMs()) : 0;
     closing ??= (async () => {
       // Every step runs even if an earlier one fails: the last steps store tokens that providers have just issued.
       await using _all = owned;
       const cut = await closeListener(httpServer, {
         lingerMs,
-        finishMs: config.stop.finishSeconds * 1000,
+        finishMs: inForce.deps.config.stop.finishSeconds * 1000,
         onDeaf: () => stopping.close(),
       });
-      if (cut > 0) options.logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'in-flight requests aborted');
+      if (cut > 0) logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'in-flight requests aborted');
     })();
     return closing;
   };
@@ -226,25 +170,115 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       return inForce.deps;
     },
     httpServer,
-    address,
-    listening,
+    address: listeners.address,
+    listening: listeners.listening,
     relay,
     replicaId: replica.replicaId,
-    metricsAddress: metricsListener?.address,
+    metricsAddress: listeners.metrics,
     get console() {
       const { console: found } = inForce;
-      if (found === undefined || consoleListener === undefined) return undefined;
-      return { app: found.app, address: consoleListener.address };
+      if (found === undefined || listeners.console === undefined) return undefined;
+      return { app: found.app, address: listeners.console };
     },
     get adminApi() {
       const { adminApi: app } = inForce;
-      return app === undefined || adminListener === undefined ? undefined : { app, address: adminListener.address };
+      if (app === undefined || listeners.adminApi === undefined) return undefined;
+      return { app, address: listeners.adminApi };
     },
     reload: reloader.reload,
     drain,
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Local URLs of the listeners. */
+interface Listeners {
+  readonly httpServer: Server;
+  readonly address: string;
+  readonly listening: string;
+  readonly metrics: string | undefined;
+  readonly console: string | undefined;
+  readonly adminApi: string | undefined;
+}
+
+/**
+ * Opens the listeners, which belong to the process. Each asks for every request which configuration is in force.
+ * @throws StartError if an address is in use
+ */
+async function openListeners(
+  opened: AsyncDisposableStack,
+  p: {
+    readonly foundation: Foundation;
+    readonly config: GatewayConfig;
+    readonly inForce: () => Generation;
+    readonly admit: GatewayOptions['admit'];
+  },
+): Promise<Listeners> {
+  const { config, inForce } = p;
+  const { overload } = p.foundation;
+  /** One budget for all listeners. */
+  const fromStrangers = {
+    unidentified: opened.use(new UnidentifiedBytes(() => overload.shed('new', 'connection'))),
+    addressOf: (request: IncomingMessage) => addressOf(request, inForce().deps.config),
+  };
+  const admitted =
+    (respond: RequestListener): RequestListener =>
+    (request, response) => {
+      if (p.admit?.(response) === false) request.socket.destroy();
+      else respond(request, response);
+    };
+  const { httpServer, address, listening } = await openListener({
+    ...config.listen,
+    maxConnections: config.overload.connections,
+    handlerMs: HANDLER_MS,
+    ...fromStrangers,
+    pipelined: overload.pipelined,
+    onRequest: admitted((request, response) => inForce().app.routing(request, response)),
+    onClientError: createClientErrorHandler(securityHeaders(config.publicUrl)),
+    onDrop: () => overload.connectionDropped(),
+  });
+  opened.defer(() => void httpServer.close());
+  const metrics = await startMetrics(inForce().deps, fromStrangers);
+  if (metrics !== undefined) opened.use(metrics);
+  const forOperators = async (surface: OperatorSurface | undefined, respond: RequestListener) =>
+    surface &&
+    opened.use(
+      await openForOperators(surface, {
+        ...fromStrangers,
+        onRequest: admitted(respond),
+        finishMs: () => inForce().deps.config.stop.finishSeconds * 1000,
+      }),
+    );
+  const { publicUrl, adminApi } = config;
+  const console = await forOperators(
+    config.console,
+    (request, response) => void inForce().console?.respond(request, response),
+  );
+  const admin = await forOperators(adminApi && { publicUrl, listen: adminApi }, (request, response) =>
+    inForce().adminApi?.routing(request, response),
+  );
+  return {
+    httpServer,
+    address,
+    listening,
+    metrics: metrics?.address,
+    console: console?.address,
+    adminApi: admin?.address,
+  };
+}
+
+/** An upstream that the configuration changes begins anew, with a closed circuit. */
+function forgetChangedUpstreams({ bulkheads }: Foundation, changes: ConfigChanges): void {
+  const targets = [
+    ['provider', changes.providers],
+    ['identity_provider', changes.identityProviders],
+    ['processor', changes.processors],
+    ['credential_check', changes.mcpServers],
+  ] as const;
+  for (const [target, { changed, removed }] of targets)
+    for (const name of [...changed, ...removed]) bulkheads.forget(target, name);
+  if (changes.sections.includes('console')) bulkheads.forget('operator_sign_in', 'console');
 }
 
 function startEventRelay({ stores: { outbox, leases }, logger, metrics }: Foundation): Relay {
@@ -266,72 +300,32 @@ async function startMetrics(
   });
 }
 
-/** An application that is loaded and built for its first request. */
-interface AppOnDemand {
-  app(): Promise<FastifyInstance>;
-  respond(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  close(): Promise<void>;
-}
+/** Of requests on one connection of operators. */
+const OPERATORS_PIPELINED = 16;
+/** Enough for the operators. */
+const OPERATORS_CONNECTIONS = 256;
+const OPERATORS_HANDLER_MS = 60_000;
 
-/** Loads the console only for its first request: most gateways of one person never get any. */
-function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
-  const { console } = deps.config;
-  if (console === undefined) return undefined;
-  let building: Promise<FastifyInstance> | undefined;
-  const build = async () => {
-    const [{ buildConsole }, { createAdminService }] = await Promise.all([
-      import('./console/console-app.ts'),
-      import('./admin/admin-service.ts'),
-    ]);
-    return buildConsole({ ...deps, admin: createAdminService(deps) }, console);
-  };
-  const app = () => {
-    building ??= build().catch(error => {
-      building = undefined;
-      throw error;
-    });
-    return building;
-  };
+type OperatorSurface = Pick<ConsoleConfig, 'publicUrl' | 'listen'>;
+
+/** Opens the listener of the console, or of the admin API. @throws StartError if the address is in use */
+async function openForOperators(
+  { publicUrl, listen }: OperatorSurface,
+  { finishMs, ...requests }: ListenerRequests & { readonly finishMs: () => number },
+): Promise<AsyncDisposable & { readonly address: string }> {
+  const { httpServer, address } = await openListener({
+    ...listen,
+    ...requests,
+    maxConnections: OPERATORS_CONNECTIONS,
+    handlerMs: OPERATORS_HANDLER_MS,
+    pipelined: OPERATORS_PIPELINED,
+    onClientError: createClientErrorHandler(securityHeaders(publicUrl)),
+    onDrop: () => {},
+  });
   return {
-    app,
-    async respond(request, response) {
-      try {
-        (await app()).routing(request, response);
-      } catch (error) {
-        deps.logger.error({ event: 'console.failed', error }, 'the console cannot be built');
-        response.writeHead(500, securityHeaders(console.publicUrl)).end();
-      }
-    },
-    async close() {
-      await (await building)?.close();
+    address,
+    async [Symbol.asyncDispose]() {
+      await closeListener(httpServer, { lingerMs: 0, finishMs: finishMs(), onDeaf: () => {} });
     },
   };
-}
-
-async function startConsole(
-  { console, stop }: GatewayConfig,
-  requests: ListenerRequests,
-): Promise<ConsoleListener | undefined> {
-  if (console === undefined) return undefined;
-  const { openConsoleListener } = await import('./console/start-console.ts');
-  return openConsoleListener(console, { ...requests, finishMs: stop.finishSeconds * 1000 });
-}
-
-/** Loads the admin API only if it is configured. */
-async function buildAdminApiIfConfigured(deps: GatewayDeps): Promise<FastifyInstance | undefined> {
-  if (deps.config.adminApi === undefined) return undefined;
-  const [{ buildAdminApi }, { createAdminService }] = await Promise.all([
-    import('./admin-api/admin-api-app.ts'),
-    import('./admin/admin-service.ts'),
-  ]);
-  return buildAdminApi({ ...deps, admin: createAdminService(deps) });
-}
-
-async function startAdminApi(
-  { adminApi, publicUrl, stop }: GatewayConfig,
-  requests: ListenerRequests,
-): Promise<ConsoleListener | undefined> {
-  if (adminApi === undefined) return undefined;
-  const { openConsoleListener } = await import('./console/start-console.ts');
-  return openConsoleListener({ publicUrl, listen: adminApi }, { ...requests, finishMs: stop.finishSeconds * 1000 });
 }

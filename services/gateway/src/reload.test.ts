@@ -4,23 +4,40 @@ import { parseConfig } from './platform/config/load-config.ts';
 import { createReloader } from './reload.ts';
 import { sampleConfig } from './testing/sample-config.ts';
 
-test('an error after the switch is never reported as a refusal, because the new configuration is served', async () => {
+function stage() {
   const input = sampleConfig();
-  let running = parseConfig(input);
+  const running = parseConfig(input);
   const next = parseConfig({ ...input, limits: { pageRequestsPerMinute: 7 } });
   const logger = { info: vi.fn(), error: vi.fn(), debug: vi.fn() };
+  const draining = new AbortController();
+  const parts = { draining, close: vi.fn(async () => {}), commit: vi.fn(), prepare: vi.fn(async () => {}) };
   const reloader = createReloader({
     logger,
     metrics: undefined,
-    stopping: { draining: new AbortController().signal },
+    stopping: { draining: draining.signal },
     running: () => running,
-    prepare: async config => config,
-    async commit(config) {
-      running = config;
-      throw new StoreUnavailableError();
+    async prepare() {
+      await parts.prepare();
+      return { close: parts.close };
     },
+    commit: parts.commit,
   });
-  await expect(reloader.reload(() => next)).rejects.toBeInstanceOf(StoreUnavailableError);
-  expect(logger.error.mock.calls.map(([{ event }]) => event)).toEqual(['config.reload_failed']);
-  expect(await reloader.reload(() => next)).toEqual({ result: 'unchanged' });
+  return { ...parts, logger, reload: () => reloader.reload(() => next) };
+}
+
+test('a configuration that cannot be prepared is refused, and nothing of it is in force', async () => {
+  const { prepare, commit, logger, reload } = stage();
+  prepare.mockRejectedValueOnce(new StoreUnavailableError());
+  expect(await reload()).toMatchObject({ result: 'refused' });
+  expect(commit).not.toHaveBeenCalled();
+  expect(logger.error.mock.calls.map(([{ event }]) => event)).toEqual(['config.refused']);
+  expect(await reload()).toMatchObject({ result: 'reloaded' });
+});
+
+test('a process that begins to stop closes what it has prepared', async () => {
+  const { prepare, close, commit, draining, reload } = stage();
+  prepare.mockImplementationOnce(async () => draining.abort());
+  expect(await reload()).toEqual({ result: 'stopping' });
+  expect(close).toHaveBeenCalledOnce();
+  expect(commit).not.toHaveBeenCalled();
 });

@@ -22,19 +22,19 @@ export interface Reloader {
   idle(): Promise<void>;
 }
 
-export interface ReloaderOptions<Generation> {
+export interface ReloaderOptions<Prepared extends { close(): Promise<void> }> {
   readonly logger: Pick<Logger, 'info' | 'error' | 'debug'>;
   readonly metrics: Pick<Metrics, 'configReloaded'> | undefined;
   readonly stopping: Pick<Stopping, 'draining'>;
   readonly running: () => GatewayConfig;
-  /** Builds everything that the configuration needs, beside what runs. */
-  readonly prepare: (next: GatewayConfig) => Promise<Generation>;
-  /** Serves the generation from now on. What it does before its first await is atomic. */
-  readonly commit: (generation: Generation, changes: ConfigChanges) => Promise<void>;
+  /** Builds everything that the configuration needs, beside what runs. Whatever can fail, fails here. */
+  readonly prepare: (next: GatewayConfig) => Promise<Prepared>;
+  /** Serves what was prepared from now on, in one turn of the event loop: no configuration is ever in force by half. */
+  readonly commit: (next: Prepared, changes: ConfigChanges) => void;
 }
 
 /** Reloads one configuration at a time. A reload that waits for another one loads the file when its turn comes. */
-export function createReloader<Generation>(p: ReloaderOptions<Generation>): Reloader {
+export function createReloader<Prepared extends { close(): Promise<void> }>(p: ReloaderOptions<Prepared>): Reloader {
   const { logger, metrics, stopping } = p;
   let last: Promise<unknown> = Promise.resolve();
   /** Has not begun to load: later calls share it. */
@@ -42,8 +42,8 @@ export function createReloader<Generation>(p: ReloaderOptions<Generation>): Relo
 
   async function apply(load: () => GatewayConfig): Promise<ReloadResult> {
     if (stopping.draining.aborted) return { result: 'stopping' };
-    const next = load();
-    const changes = configChanges(p.running(), next);
+    const config = load();
+    const changes = configChanges(p.running(), config);
     if (changes.sections.length === 0) return { result: 'unchanged' };
     if (changes.needRestart.length > 0)
       return {
@@ -53,28 +53,27 @@ export function createReloader<Generation>(p: ReloaderOptions<Generation>): Relo
           message: 'has changed, and takes effect only after a restart',
         })),
       };
-    const generation = await p.prepare(next);
-    if (stopping.draining.aborted) return { result: 'stopping' };
-    await p.commit(generation, changes);
+    const next = await p.prepare(config);
+    if (stopping.draining.aborted) {
+      await next.close();
+      return { result: 'stopping' };
+    }
+    p.commit(next, changes);
     return { result: 'reloaded', sections: changes.sections, mcpServers: changes.mcpServers };
   }
 
   async function attempt(load: () => GatewayConfig): Promise<ReloadResult> {
     waiting = undefined;
-    const before = p.running();
     let reloaded: ReloadResult;
     try {
       reloaded = await apply(load);
     } catch (error) {
-      const isServed = p.running() !== before;
-      const faults = isServed ? undefined : faultsOf(error);
+      const faults = faultsOf(error);
       if (faults === undefined) {
         // The message of an unexpected error may contain secrets; the logger knows how to write one.
         logger.error(
           { event: 'config.reload_failed', error },
-          isServed
-            ? 'new configuration is served, but webhooks do not follow it; restart this replica'
-            : 'configuration could not be reloaded; the running one stays',
+          'configuration could not be reloaded; the running one stays',
         );
         metrics?.configReloaded('refused');
         throw error;

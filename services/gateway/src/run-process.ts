@@ -78,8 +78,9 @@ async function run({ configPath, onStarted, personal }: ProcessOptions, logger: 
   const config = load();
   const isSmall = !hasRedis(config);
   if (isSmall) useLittleMemory();
+  let { watch: isWatching } = config.reload;
   const watch = watchFiles({
-    files: () => (config.reload.watch ? files : []),
+    files: () => (isWatching ? files : []),
     onChange: () => reload().catch(unreported),
   });
   await watch.begin();
@@ -93,6 +94,7 @@ async function run({ configPath, onStarted, personal }: ProcessOptions, logger: 
     await watch.begin();
     const gateway = await starting;
     await gateway.reload(load);
+    isWatching = gateway.deps.config.reload.watch;
   };
   const gateway = await starting;
   let stoppingSince: number | undefined;

@@ -1,6 +1,5 @@
 import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/elicitation';
 import type { GatewayDeps } from './deps.ts';
-import type { Foundation } from './foundation.ts';
 import { Expiry } from './payments/expiry.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 
@@ -11,21 +10,36 @@ const REVOCATION_MS = 2000;
 /** Interval between sweeps for charges to check. */
 const CHARGE_MS = 2000;
 
+type SweeperDeps = Pick<
+  GatewayDeps,
+  | 'stores'
+  | 'logger'
+  | 'noteUnknownLayout'
+  | 'metrics'
+  | 'now'
+  | 'service'
+  | 'revocationFlow'
+  | 'paymentFlow'
+  | 'refunds'
+>;
+
 /**
- * Starts the sweeps of this replica. They outlive a configuration: each handles what is due under the configuration in force.
- * @param inForce returns the parts of the configuration in force
+ * Starts the sweeps of one configuration on this replica.
  * @param pauseMs replaces all intervals, for tests
  */
-export function startSweepers(
-  foundation: Pick<Foundation, 'stores' | 'logger' | 'noteUnknownLayout' | 'metrics' | 'now'>,
-  inForce: () => Pick<GatewayDeps, 'service' | 'revocationFlow' | 'paymentFlow' | 'refunds'>,
-  pauseMs?: number,
-): readonly Pick<Sweeper, 'stop'>[] {
-  const { stores, logger, noteUnknownLayout, metrics } = foundation;
+export function startSweepers(deps: SweeperDeps, pauseMs?: number): readonly Pick<Sweeper, 'stop'>[] {
+  const { stores, logger, noteUnknownLayout, metrics, service, paymentFlow, refunds, revocationFlow, now } = deps;
   const onError = (error: unknown) => {
     if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweep failed; retrying');
   };
-  const expiry = new Expiry({ stores, now: foundation.now, inForce, onError });
+  const expiry = new Expiry({
+    service,
+    stores,
+    paymentFlow,
+    refunds,
+    now,
+    onError,
+  });
   const sweep = <T>(
     task: Parameters<Metrics['swept']>[0],
     intervalMs: number,
@@ -42,8 +56,8 @@ export function startSweepers(
     handle: elicitationId => expiry.expire(elicitationId),
   });
   const revocations = sweep('revocation', REVOCATION_MS, {
-    due: shard => inForce().revocationFlow.claimDue(shard),
-    handle: revocation => inForce().revocationFlow.sendRevocation(revocation),
+    due: shard => revocationFlow.claimDue(shard),
+    handle: revocation => revocationFlow.sendRevocation(revocation),
   });
   const charges = sweep('charge', CHARGE_MS, {
     due: (shard, limit) => stores.payments.dueChecks(shard, limit),

@@ -336,8 +336,8 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: an unread response holds the place of its request',
     breaks: 'S232',
-    file: 'services/gateway/src/platform/overload/overload-plugin.ts',
-    original: 'permits.get(request)?.[Symbol.dispose]();',
+    file: 'services/gateway/src/platform/http/http-app.ts',
+    original: 'contexts.get(request)?.permit?.[Symbol.dispose]();',
     replacement: '',
     foundBy: ['test/api/overload.test.ts'],
     only: 'take no place',
@@ -345,7 +345,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: a query makes any read a waiting read',
     breaks: 'rule: overload',
-    file: 'services/gateway/src/platform/overload/overload-plugin.ts',
+    file: 'services/gateway/src/platform/http/http-app.ts',
     original: "return isWait?.(query) === true ? 'wait' : requestClass;",
     replacement:
       "return isWait?.(query) === true || (query as { wait?: unknown })?.wait !== undefined ? 'wait' : requestClass;",
@@ -355,8 +355,8 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'listeners: a URL that cannot be routed gets no headers',
     breaks: 'rule: headers',
-    file: 'services/gateway/src/platform/http/create-app.ts',
-    original: 'sendProblem(request, reply.headers(p.headers), ',
+    file: 'services/gateway/src/platform/http/http-app.ts',
+    original: 'sendProblem(request, reply.headers(p.unroutedHeaders), ',
     replacement: 'sendProblem(request, reply, ',
     foundBy: ['test/console/pages.test.ts'],
     only: 'cannot be routed',
@@ -427,7 +427,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'strangers: the body of an unknown path is parsed',
     breaks: 'S200',
-    file: 'services/gateway/src/platform/http/create-app.ts',
+    file: 'services/gateway/src/platform/http/http-app.ts',
     original: "app.addContentTypeParser('*', (_request, _payload, done) => done(null));",
     replacement: "app.addContentTypeParser('*', { parseAs: 'string' }, (_request, _payload, done) => done(null));",
     foundBy: ['test/api/http-surface.test.ts'],
@@ -591,7 +591,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: the share of an MCP server is not taken',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/overload-plugin.ts',
+    file: 'services/gateway/src/platform/http/http-app.ts',
     original: '?.enterShare(mcpServerId, share) === false',
     replacement: '?.enterShare(mcpServerId, Number.POSITIVE_INFINITY) === false',
     foundBy: ['test/api/isolation.test.ts'],
@@ -824,7 +824,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'the console is loaded at the start',
     breaks: 'a gateway loads a part when it is asked for',
-    file: 'services/gateway/src/gateway.ts',
+    file: 'services/gateway/src/generation.ts',
     original: '  return {\n    app,\n    async respond',
     replacement: '  void app();\n  return {\n    app,\n    async respond',
     foundBy: ['services/gateway/src/start-imports.test.ts'],

@@ -116,18 +116,18 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'answers can be framed',
     breaks: 'S27',
-    file: 'services/gateway/src/platform/http/security-headers-plugin.ts',
+    file: 'services/gateway/src/platform/http/security-headers.ts',
     original: "    'x-frame-options': 'DENY',\n",
     replacement: '',
-    foundBy: ['services/gateway/src/platform/http/security-headers-plugin.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/http-app.test.ts'],
   },
   {
     name: 'answers are kept in caches',
     breaks: 'S28',
-    file: 'services/gateway/src/platform/http/security-headers-plugin.ts',
+    file: 'services/gateway/src/platform/http/security-headers.ts',
     original: "  'cache-control': 'no-store',\n",
     replacement: '',
-    foundBy: ['services/gateway/src/platform/http/security-headers-plugin.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/http-app.test.ts'],
   },
   {
     name: 'event handlers are templates',

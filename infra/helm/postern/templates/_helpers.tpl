@@ -41,7 +41,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- /* Sections that need a restart. A running gateway loads the others anew when the kubelet updates its file. */ -}}
 {{- define "postern.restartConfig" -}}
-{{- toYaml (omit .Values.config "mcpServers" "providers" "limits" "operatorWebhooks" "branding" "pages") -}}
+{{- toYaml (pick .Values.config "publicUrl" "listen" "adminApi" "console" "metrics" "telemetry" "redis" "store" "vault" "audit" "retention" "events" "payment" "overload") -}}
 {{- end }}
 
 {{- /* Longer than draining and finishing take, so that the kubelet never kills a request. The defaults are those of the gateway. */ -}}

@@ -11,27 +11,19 @@ import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
-import { createApp } from '../platform/http/create-app.ts';
-import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
+import { createHttpApp } from '../platform/http/http-app.ts';
 import { mountOperations, type OperationsApi } from '../platform/http/mount-operations.ts';
 import { addJsonParser } from '../platform/http/parse.ts';
-import {
-  type ErrorsPluginDeps,
-  errorsPlugin,
-  ProblemError,
-  problemFor,
-  sendProblem,
-} from '../platform/http/problems.ts';
-import { requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
+import { type ErrorReports, ProblemError, problemFor, sendProblem } from '../platform/http/problems.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
 import { packageVersion } from '../platform/package-version.ts';
-import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import type { Stopping } from '../platform/stopping.ts';
 import { type Network, offered } from '../platform/store/network.ts';
 import { createAdminCredentials } from './admin-credentials.ts';
 import { type AdminContext, adminHandlers } from './admin-handlers.ts';
 
-export interface AdminApiDeps extends ErrorsPluginDeps {
+export interface AdminApiDeps extends ErrorReports {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
   readonly network: Network | undefined;
@@ -63,7 +55,6 @@ const headers = {
 export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance> {
   const { admin } = deps;
   const credentials = createAdminCredentials({ ...deps, store: offered(deps.network).adminCredentials });
-  const app = createApp({ config: deps.config, bodyLimit: 16 * 1024, headers });
 
   const callers = new WeakMap<FastifyRequest, StoredAdminCredential>();
 
@@ -100,35 +91,42 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     run: (request, reply, work) => turns.take(callerOf(request).credentialId, reply.raw, work).catch(asProblem),
   };
 
-  await app.register(requestContextPlugin);
-  await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
-  await app.register(gracefulClosePlugin, { stopping: deps.stopping });
-  await app.register(requestLogPlugin, { logger: deps.logger });
-  await app.register(errorsPlugin, { deps });
-  await app.register(rateLimit, {
-    global: false,
-    timeWindow: 60_000,
-    max: REQUESTS_PER_MINUTE,
-    keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip ?? ''),
-    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
-  });
-  app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
-  app.addHook('onRequest', noteCaller);
-  // Of routes, the plugin would count only the requests with a credential.
-  app.addHook('onRequest', app.rateLimit());
-  // The list of routes is public, so unknown paths need no credential.
-  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
+  async function addRoutes(app: FastifyInstance): Promise<void> {
+    await app.register(rateLimit, {
+      global: false,
+      timeWindow: 60_000,
+      max: REQUESTS_PER_MINUTE,
+      keyGenerator: request => callers.get(request)?.credentialId ?? networkOf(request.ip ?? ''),
+      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+    });
+    app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
+    app.addHook('onRequest', noteCaller);
+    // Of routes, the plugin would count only the requests with a credential.
+    app.addHook('onRequest', app.rateLimit());
+    // The list of routes is public, so unknown paths need no credential.
+    app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
 
-  await app.register(async api => {
-    api.removeAllContentTypeParsers();
-    addJsonParser(api);
-    mountOperations(api, adminOperations, adminHandlers, operationsApi);
+    await app.register(async api => {
+      api.removeAllContentTypeParsers();
+      addJsonParser(api);
+      mountOperations(api, adminOperations, adminHandlers, operationsApi);
+    });
+    const document = adminOpenApiDocument(packageVersion);
+    app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
+    app.addHook('onClose', () => admin[Symbol.asyncDispose]());
+  }
+
+  const { config, stopping, logger, noteUnknownLayout, noteQuota } = deps;
+  return createHttpApp({
+    config,
+    limits: { bodyBytes: 16 * 1024, handlerMs: HANDLER_MS },
+    unroutedHeaders: headers,
+    stopping,
+    logger,
+    noteUnknownLayout,
+    noteQuota,
+    routes: addRoutes,
   });
-  const document = adminOpenApiDocument(packageVersion);
-  app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
-  app.addHook('onClose', () => admin[Symbol.asyncDispose]());
-  await app.ready();
-  return app;
 }
 
 /** @throws ProblemError */

@@ -60,7 +60,7 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createChanges({ ...shared, config, now: deps.now }),
     ...createRefunds({ ...shared, config, now: deps.now }),
     ...createApiKeys({ ...shared, config }),
-    ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, inForce: () => ({ config, mcpServers }) }) }),
+    ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, mcpServers }) }),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();
     },

@@ -22,8 +22,8 @@ export interface JobRunnerDeps {
   /** Has the line of each removed connection. A command has none. */
   readonly auditLog?: AuditLog;
   readonly now: () => number;
-  /** The configuration in force. */
-  readonly inForce: () => Pick<JobWorkDeps, 'config' | 'mcpServers'>;
+  readonly config: JobWorkDeps['config'];
+  readonly mcpServers: JobWorkDeps['mcpServers'];
   /** After this time, another replica takes over from a dead one. Default 30 seconds. */
   readonly leaseMs?: number;
 }
@@ -68,7 +68,7 @@ export function createJobWorker(deps: JobRunnerDeps) {
         if (auditLog === undefined) await record(actor, { event, ...removed });
         else auditLog.record(event, removed);
       };
-      return await withWorkOf(job, { ...deps, ...deps.inForce(), onRemoved }, async step => {
+      return await withWorkOf(job, { ...deps, onRemoved }, async step => {
         while (!p.signal.aborted) {
           const { error: _, ...before } = progress;
           const next = await step({ ...before, failures: 0 });

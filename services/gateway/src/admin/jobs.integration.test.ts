@@ -80,7 +80,7 @@ beforeEach(async () => {
   const { vault } = await openVault(config);
   shared = { stores, pseudonym, now: Date.now, network: undefined };
   admin = createAdminService({ ...shared, config, vault });
-  runnerDeps = { ...shared, inForce: () => ({ config, mcpServers }), leaseMs: 1_000 };
+  runnerDeps = { ...shared, config, mcpServers, leaseMs: 1_000 };
 });
 
 async function connect(subject: Subject = somebody()): Promise<Connection> {

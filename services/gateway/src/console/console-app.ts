@@ -22,23 +22,21 @@ import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { networkOf } from '../platform/http/addresses.ts';
-import { createApp } from '../platform/http/create-app.ts';
-import { handlerTimeoutPlugin } from '../platform/http/handler-timeout-plugin.ts';
-import { type ErrorsPluginDeps, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
-import { requestContextPlugin, requestLogPlugin } from '../platform/http/request-context.ts';
-import { securityHeaders, securityHeadersPlugin } from '../platform/http/security-headers-plugin.ts';
+import { createHttpApp } from '../platform/http/http-app.ts';
+import { type ErrorReports, ProblemError, problemFor, reportedProblem } from '../platform/http/problems.ts';
+import { securityHeaders } from '../platform/http/security-headers.ts';
 import { sendAsset } from '../platform/http/static-assets.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
-import { gracefulClosePlugin, type Stopping } from '../platform/stopping.ts';
+import type { Stopping } from '../platform/stopping.ts';
 import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
 import { consoleRoutes } from './console-routes.ts';
 import { consoleSignInRoutes } from './console-sign-in.ts';
 import { consoleScript } from './pages/layout.ts';
 import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
 
-export interface ConsoleDeps extends ErrorsPluginDeps {
+export interface ConsoleDeps extends ErrorReports {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
   readonly stores: Pick<Stores, 'oneTime' | 'operatorSessions'>;
@@ -71,8 +69,6 @@ const assets = [
  */
 export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Promise<FastifyInstance> {
   const { admin, stores, now, entropy, logger } = deps;
-  const headers = { ...securityHeaders(config.publicUrl), ...pageHeaders };
-  const app = createApp({ config: deps.config, bodyLimit: 16 * 1024, headers });
   const browser = createBrowser({
     publicUrl: config.publicUrl,
     browserSessions: stores.operatorSessions,
@@ -113,62 +109,71 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     entropy,
   });
 
-  await app.register(requestContextPlugin);
-  await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
-  await app.register(gracefulClosePlugin, { stopping: deps.stopping });
-  await app.register(requestLogPlugin, { logger });
-  await app.register(securityHeadersPlugin, { publicUrl: config.publicUrl });
-  await app.register(cookie);
-  app.removeAllContentTypeParsers();
-  deferFormParsing(app);
-  await app.register(rateLimit, {
-    global: false,
-    timeWindow: 60_000,
-    max: REQUESTS_PER_MINUTE,
-    keyGenerator: async request => (await guard.sessionOf(request))?.id ?? networkOf(request.ip ?? ''),
-    errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
-  });
-  // Of routes, the plugin would count only the requests that the guard admits.
-  app.addHook('onRequest', app.rateLimit());
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.headers(pageHeaders);
-  });
+  const onError = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendError({ ...deps, auditLog }, request, reply, error);
 
-  const errorDeps = { ...deps, auditLog };
-  app.setErrorHandler((error, request, reply) => sendError(errorDeps, request, reply, error));
-  app.setNotFoundHandler((request, reply) => sendError(errorDeps, request, reply, new ProblemError('not_found')));
-  const assetHeaders = {
-    'content-security-policy': "default-src 'none'; sandbox",
-    'cache-control': 'public, max-age=31536000, immutable',
-  };
-  for (const asset of assets)
-    app.get(asset.path, { config: { consoleRole: 'anyone' } }, (request, reply) =>
-      sendAsset(request, reply.headers(assetHeaders), asset),
-    );
-  guard.register(app);
-  const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);
-  const shared = { browser, guard, auditLog, identityProvider, signInFlow, endSession, stylesheetPath };
-  await app.register(consoleSignInRoutes, { ...shared, config, providerLogout });
-  await app.register(backChannelLogoutRoutes, {
-    deps: {
-      config: { browserSession: config.session },
-      identityProviders: [identityProvider],
-      stores: { browserSessions: stores.operatorSessions },
-      auditLog,
-    },
-    surface: 'console',
-    // The logout token authenticates the request.
-    routeConfig: { consoleRole: 'anyone' },
+  async function addRoutes(app: FastifyInstance): Promise<void> {
+    await app.register(cookie);
+    app.removeAllContentTypeParsers();
+    deferFormParsing(app);
+    await app.register(rateLimit, {
+      global: false,
+      timeWindow: 60_000,
+      max: REQUESTS_PER_MINUTE,
+      keyGenerator: async request => (await guard.sessionOf(request))?.id ?? networkOf(request.ip ?? ''),
+      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+    });
+    // Of routes, the plugin would count only the requests that the guard admits.
+    app.addHook('onRequest', app.rateLimit());
+    app.addHook('onRequest', async (_request, reply) => {
+      reply.headers(pageHeaders);
+    });
+
+    app.setNotFoundHandler((request, reply) => onError(new ProblemError('not_found'), request, reply));
+    const assetHeaders = {
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cache-control': 'public, max-age=31536000, immutable',
+    };
+    for (const asset of assets)
+      app.get(asset.path, { config: { consoleRole: 'anyone' } }, (request, reply) =>
+        sendAsset(request, reply.headers(assetHeaders), asset),
+      );
+    guard.register(app);
+    const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);
+    const shared = { browser, guard, auditLog, identityProvider, signInFlow, endSession, stylesheetPath };
+    await app.register(consoleSignInRoutes, { ...shared, config, providerLogout });
+    await app.register(backChannelLogoutRoutes, {
+      deps: {
+        config: { browserSession: config.session },
+        identityProviders: [identityProvider],
+        stores: { browserSessions: stores.operatorSessions },
+        auditLog,
+      },
+      surface: 'console',
+      // The logout token authenticates the request.
+      routeConfig: { consoleRole: 'anyone' },
+    });
+    const pageFor = (request: FastifyRequest) => {
+      const { browserSession, role, csrfToken } = guard.visitOf(request);
+      return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
+    };
+    await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
+    // Closes the queues that it opened.
+    app.addHook('onClose', () => admin[Symbol.asyncDispose]());
+  }
+
+  return createHttpApp({
+    config: deps.config,
+    limits: { bodyBytes: 16 * 1024, handlerMs: HANDLER_MS },
+    unroutedHeaders: { ...securityHeaders(config.publicUrl), ...pageHeaders },
+    siteUrl: config.publicUrl,
+    stopping: deps.stopping,
+    logger,
+    noteUnknownLayout: deps.noteUnknownLayout,
+    noteQuota: deps.noteQuota,
+    onError,
+    routes: addRoutes,
   });
-  const pageFor = (request: FastifyRequest) => {
-    const { browserSession, role, csrfToken } = guard.visitOf(request);
-    return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
-  };
-  await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
-  // Closes the queues that it opened.
-  app.addHook('onClose', () => admin[Symbol.asyncDispose]());
-  await app.ready();
-  return app;
 }
 
 const texts: Readonly<Record<number, readonly [title: string, text: string]>> = {
@@ -189,7 +194,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function sendError(
-  deps: ErrorsPluginDeps & { readonly auditLog: AuditLog },
+  deps: ErrorReports & { readonly auditLog: AuditLog },
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,

@@ -2,11 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { type EventsQuery, eventPositionSchema } from '@postern/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
-import { authenticatedCallerOf, callerOf } from '../mcp-servers/caller-auth.ts';
-import type { CallersInForce } from '../mcp-servers/callers-in-force.ts';
+import { authenticatedCallerOf, type CallerDirectory, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { parse } from '../platform/http/parse.ts';
-import { securityHeaders } from '../platform/http/security-headers-plugin.ts';
+import { securityHeaders } from '../platform/http/security-headers.ts';
 import type { EventStreams, OpenEventStream } from './event-streams.ts';
 
 const EVENT_HEADERS = {
@@ -19,12 +18,12 @@ const EVENT_HEADERS = {
 export interface EventHandlersDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly eventStreams: EventStreams;
-  readonly callersInForce: Pick<CallersInForce, 'includes'>;
+  readonly callers: Pick<CallerDirectory, 'isCurrent'>;
 }
 
 /** Server-sent events about the elicitations of the caller. */
 export function eventHandlers(deps: EventHandlersDeps): ApiHandlers<'listenToEvents'> {
-  const { eventStreams, callersInForce } = deps;
+  const { eventStreams, callers } = deps;
   const headers = { ...securityHeaders(deps.config.publicUrl), ...EVENT_HEADERS };
 
   /** Takes the response over from Fastify, so it must send the security headers itself. */
@@ -42,7 +41,7 @@ export function eventHandlers(deps: EventHandlersDeps): ApiHandlers<'listenToEve
       // A HEAD request opens no stream.
       if (request.method === 'HEAD') return reply.headers(EVENT_HEADERS).send();
       const caller = authenticatedCallerOf(request);
-      const isCurrent = () => callersInForce.includes(caller);
+      const isCurrent = () => callers.isCurrent(caller);
       await eventStreams.open({ ...stream, isCurrent }, () => begin(reply));
       return undefined;
     },

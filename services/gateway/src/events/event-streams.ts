@@ -28,7 +28,7 @@ export interface OpenEventStream {
   /** Undefined for new events only. */
   readonly after: string | undefined;
   readonly filter: EventFilter;
-  /** Whether the configuration in force still has this caller as it was authenticated. */
+  /** Whether the caller is still admitted as it was authenticated. */
   readonly isCurrent: () => boolean;
 }
 
@@ -40,7 +40,7 @@ export interface EventStreams {
    * @throws ProblemError `rate_limited`, `overloaded`, `events_gone`; StoreUnavailableError
    */
   open(p: OpenEventStream, begin: () => Writable | undefined): Promise<EventStream | undefined>;
-  /** Ends the streams whose callers were changed or removed. They reconnect, and are authenticated again. */
+  /** Ends the streams whose API keys were revoked. */
   endOutdated(): void;
   /** Ends all streams, each with a reconnection time. Resolves when the clients have read the end, or after a timeout. */
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 import { type Clock, hourOf, type Stores } from '@postern/elicitation';
-import type { Caller } from './callers-in-force.ts';
+import type { Caller } from './registered-mcp-server.ts';
 
 export type NoteApiKeyUse = (caller: Caller) => void;
 

@@ -32,6 +32,7 @@ function directoryOf(...mcpServers: ServerInput[]) {
     apiKeys: {
       find: digest => (digest === digestOfKey(STORED) ? { apiKeyId: 'ak_stored', mcpServerId: 'tracker' } : undefined),
       isRevoked: digest => digest === digestOfKey('pk_revoked'),
+      isValid: digest => digest === digestOfKey(STORED),
       idOfWithdrawn: digest => (digest === digestOfKey(WITHDRAWN) ? 'ak_withdrawn' : undefined),
     },
   });

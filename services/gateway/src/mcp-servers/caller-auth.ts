@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
@@ -8,8 +9,25 @@ import { identified } from '../platform/http/unidentified.ts';
 import type { ApiKeyList } from './api-key-list.ts';
 import type { NoteApiKeyUse } from './api-key-uses.ts';
 import { idOfFileKey, isNewApiKey } from './api-keys.ts';
-import type { Caller, CallerDirectory, CallersInForce } from './callers-in-force.ts';
-import type { RegisteredMcpServer } from './registered-mcp-server.ts';
+import type { Caller, RegisteredMcpServer } from './registered-mcp-server.ts';
+
+/** Finds the MCP server of an API key, or of a JWT signed with its registered key (modelled on RFC 7523 section 3). */
+export interface CallerDirectory {
+  /**
+   * Returns undefined for every invalid credential, without a reason. Names a recognised API key in the audit trail, valid or not.
+   * @throws ProblemError `api_keys_unavailable`
+   */
+  identify(bearer: string): Promise<Caller | undefined>;
+  /** Whether nobody has withdrawn the credential of a caller: neither a revocation nor a reload. */
+  isCurrent(caller: Caller): boolean;
+  /**
+   * Whether a request of this caller may still get its response: its bearer is still a credential of this MCP server.
+   * @throws ProblemError `api_keys_unavailable`
+   */
+  admits(caller: Caller, bearer: string): Promise<boolean>;
+  /** A reload replaces the directory: `next` decides about the callers of requests under way. */
+  replaceBy(next: CallerDirectory): void;
+}
 
 /** RFC 6750 section 2.1. */
 const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
@@ -28,8 +46,7 @@ export function authenticatedCallerOf(request: FastifyRequest): Caller {
 export const callerOf = (request: FastifyRequest): RegisteredMcpServer => authenticatedCallerOf(request).mcpServer;
 
 export interface CallerAuthDeps {
-  readonly callers: Pick<CallerDirectory, 'identify'>;
-  readonly callersInForce: Pick<CallersInForce, 'includes' | 'admits'>;
+  readonly callers: Pick<CallerDirectory, 'identify' | 'isCurrent' | 'admits'>;
   readonly auditLog: AuditLog;
   readonly noteApiKeyUse: NoteApiKeyUse;
 }
@@ -54,23 +71,23 @@ export function createCallerAuth({ callers: directory, auditLog, noteApiKeyUse }
 }
 
 /**
- * Withholds responses from callers whose MCP server or credential was removed while their request was under way, for example while
+ * Withholds responses from callers whose MCP server or credential was withdrawn while their request was under way, for example while
  * they sent the body slowly or waited.
  */
-export function addCallerChecks(api: FastifyInstance, { callersInForce, auditLog }: CallerAuthDeps): void {
+export function addCallerChecks(api: FastifyInstance, { callers: directory, auditLog }: CallerAuthDeps): void {
   async function isAdmitted(request: FastifyRequest, caller: Caller): Promise<boolean> {
-    const isAdmitted = await callersInForce.admits(caller, bearerOf(request) ?? '');
+    const isAdmitted = await directory.admits(caller, bearerOf(request) ?? '');
     if (!isAdmitted) auditLog.record('caller.refused', {});
     return isAdmitted;
   }
   api.addHook('preHandler', (request, _reply, done) => {
     const caller = callers.get(request);
-    if (caller === undefined || callersInForce.includes(caller)) return done();
+    if (caller === undefined || directory.isCurrent(caller)) return done();
     isAdmitted(request, caller).then(isIt => done(isIt ? undefined : new ProblemError('unauthenticated')), done);
   });
   api.addHook('onSend', (request, reply, payload, done) => {
     const caller = callers.get(request);
-    if (caller === undefined || callersInForce.includes(caller)) return done(null, payload);
+    if (caller === undefined || directory.isCurrent(caller)) return done(null, payload);
     isAdmitted(request, caller).then(
       isIt => done(null, isIt ? payload : becomeProblem(request, reply, problemFor('unauthenticated'))),
       (error: unknown) => {
@@ -98,7 +115,7 @@ export function createCallerDirectory(p: {
   audience: string;
   now: () => number;
   /** The keys that operators added or revoked. Keys of the configuration are found first. */
-  apiKeys: Pick<ApiKeyList, 'find' | 'isRevoked' | 'idOfWithdrawn'>;
+  apiKeys: ApiKeyList;
 }): CallerDirectory {
   const byPrefix = new Map<string, KeyEntry[]>();
   const keySets = new Map<string, { mcpServer: RegisteredMcpServer; getKey: JWTVerifyGetKey }>();
@@ -161,15 +178,40 @@ export function createCallerDirectory(p: {
     }
   }
 
+  async function identify(bearer: string): Promise<Caller | undefined> {
+    const digest = hash('sha256', bearer, 'buffer');
+    const ofFile = byConfig(digest);
+    if (ofFile !== undefined) return byFileKey(ofFile, digest.toString('hex'));
+    // Only a bearer that may be a key of the store depends on the list.
+    if (isNewApiKey(bearer)) return byStoredKey(digest.toString('hex'));
+    return keySets.size > 0 && bearer.split('.').length === 3 ? byJwt(bearer) : undefined;
+  }
+
+  function isFileKeyOf(mcpServerId: string, digest: string): boolean {
+    const found = byConfig(Buffer.from(digest, 'hex'));
+    return found !== undefined && found.mcpServer.mcpServerId === mcpServerId && found.expiresAt > p.now();
+  }
+
+  function isCurrent({ mcpServer, apiKey }: Caller): boolean {
+    const { mcpServerId } = mcpServer;
+    const found = p.mcpServers.get(mcpServerId);
+    if (found === undefined) return false;
+    const isFoundHere = found === mcpServer;
+    if (apiKey === undefined) return isFoundHere || isDeepStrictEqual(found.config.jwks, mcpServer.config.jwks);
+    if (apiKey.source === 'store') return p.apiKeys.isValid(apiKey.digest);
+    return !p.apiKeys.isRevoked(apiKey.digest) && (isFoundHere || isFileKeyOf(mcpServerId, apiKey.digest));
+  }
+
+  let successor: CallerDirectory | undefined;
   return {
-    mcpServers: p.mcpServers,
-    async identify(bearer) {
-      const digest = hash('sha256', bearer, 'buffer');
-      const ofFile = byConfig(digest);
-      if (ofFile !== undefined) return byFileKey(ofFile, digest.toString('hex'));
-      // Only a bearer that may be a key of the store depends on the list.
-      if (isNewApiKey(bearer)) return byStoredKey(digest.toString('hex'));
-      return keySets.size > 0 && bearer.split('.').length === 3 ? byJwt(bearer) : undefined;
+    identify,
+    isCurrent: caller => (successor === undefined ? isCurrent(caller) : successor.isCurrent(caller)),
+    async admits(caller, bearer) {
+      if (successor !== undefined) return successor.admits(caller, bearer);
+      return isCurrent(caller) || (await identify(bearer))?.mcpServer.mcpServerId === caller.mcpServer.mcpServerId;
+    },
+    replaceBy(next) {
+      successor = next;
     },
   };
 }

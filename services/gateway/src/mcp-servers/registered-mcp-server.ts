@@ -11,7 +11,6 @@ import {
   type Subject,
 } from '@postern/elicitation';
 import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
-import { isSameConfig } from '../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import {
   type LimitDefaults,
@@ -26,6 +25,15 @@ export interface RegisteredMcpServer extends McpServer {
   readonly config: McpServerConfig;
   /** Accepted `aud` of the access tokens that it passes on. */
   readonly audience: readonly string[];
+}
+
+/** An authenticated caller. */
+export interface Caller {
+  readonly mcpServer: RegisteredMcpServer;
+  /** The API key that it sent. Undefined for a JWT. */
+  readonly apiKey:
+    | { readonly apiKeyId: string; readonly source: 'file' | 'store'; readonly digest: string }
+    | undefined;
 }
 
 /** @internal exported for tests */
@@ -57,25 +65,11 @@ export function registerMcpServer(
   };
 }
 
-/**
- * Registers the configured MCP servers, by id.
- * @param previous what was registered before: an MCP server that is configured as before stays the same object
- */
-export function registerMcpServers(
-  config: GatewayConfig,
-  previous: ReadonlyMap<string, RegisteredMcpServer> = new Map(),
-): ReadonlyMap<string, RegisteredMcpServer> {
+/** Registers the configured MCP servers, by id. */
+export function registerMcpServers(config: GatewayConfig): ReadonlyMap<string, RegisteredMcpServer> {
   const defaults = limitDefaultsOf(config.publicUrl);
   return new Map(
-    config.mcpServers.map(server => {
-      const registered = registerMcpServer(server, storageQuotaOf(server, config), defaults);
-      const before = previous.get(server.id);
-      const isUnchanged =
-        before !== undefined &&
-        isSameConfig(before.config, server) &&
-        isSameConfig(before.limits.quota, registered.limits.quota);
-      return [server.id, isUnchanged ? before : registered];
-    }),
+    config.mcpServers.map(server => [server.id, registerMcpServer(server, storageQuotaOf(server, config), defaults)]),
   );
 }
 

@@ -9,7 +9,7 @@ const TTL_MS = 10 * MINUTE;
 function createBench(stage: ElicitationStage = createElicitationStage()) {
   const onError = vi.fn();
   const postponed = vi.spyOn(stage.stores.elicitations, 'postpone');
-  const expiry = new Expiry({ ...stage, inForce: () => stage, onError });
+  const expiry = new Expiry({ ...stage, onError });
   return {
     stage,
     onError,
@@ -177,7 +177,7 @@ describe('a hanging processor', () => {
     const expiry = new Expiry({
       ...stage,
       onError: error => expect.fail(String(error)),
-      inForce: () => ({ ...stage, service }),
+      service,
     });
     stage.clock.advance(TTL_MS);
     for (const { elicitationId } of approved) await expiry.expire(elicitationId);
@@ -200,7 +200,7 @@ describe('a hanging processor', () => {
       };
       begun.push(await begin?.({ processor, mcpServerId } as Payment, requests));
     });
-    const expiry = new Expiry({ ...stage, onError: error => expect.fail(String(error)), inForce: () => stage });
+    const expiry = new Expiry({ ...stage, onError: error => expect.fail(String(error)) });
     const check = async (named: string, count: number) => {
       for (let n = 0; n < count; n += 1) await expiry.checkRefunds(named as ElicitationId);
       return asked.filter(each => each === named).length;

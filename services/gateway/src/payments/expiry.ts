@@ -19,12 +19,9 @@ const MAX_REQUESTS = 16;
 const REFUNDS_SHARE = 0.5;
 
 export interface ExpiryDeps {
-  /** Of the configuration in force. */
-  readonly inForce: () => {
-    readonly service: Pick<ElicitationService, 'find' | 'expire'>;
-    readonly paymentFlow: Pick<PaymentFlow, 'close' | 'check'>;
-    readonly refunds: Pick<Refunds, 'check'>;
-  };
+  readonly service: Pick<ElicitationService, 'find' | 'expire'>;
+  readonly paymentFlow: Pick<PaymentFlow, 'close' | 'check'>;
+  readonly refunds: Pick<Refunds, 'check'>;
   readonly stores: {
     readonly elicitations: Pick<Stores['elicitations'], 'postpone'>;
     readonly payments: Pick<Stores['payments'], 'checkLater' | 'dropCheck'>;
@@ -50,14 +47,14 @@ export class Expiry {
 
   /** Expires an elicitation. For a charge, starts a request to the processor and does not wait for it. */
   async expire(elicitationId: ElicitationId): Promise<void> {
-    const { inForce, stores, now } = this.#deps;
-    const elicitation = await inForce().service.find(elicitationId);
+    const { service, paymentFlow, stores, now } = this.#deps;
+    const elicitation = await service.find(elicitationId);
     if (elicitation === undefined || !isCharging(elicitation)) {
-      await inForce().service.expire(elicitationId);
+      await service.expire(elicitationId);
       return;
     }
     await stores.elicitations.postpone(elicitationId, pauseMs(now() - elicitation.expiresAt));
-    this.#start('charge', atProcessor(elicitation), () => inForce().paymentFlow.close(elicitation, 'expire'));
+    this.#start('charge', atProcessor(elicitation), () => paymentFlow.close(elicitation, 'expire'));
   }
 
   /**
@@ -65,22 +62,20 @@ export class Expiry {
    * lost. Does not wait for the response.
    */
   async checkCharge(elicitationId: ElicitationId): Promise<void> {
-    const { inForce, stores, now } = this.#deps;
-    const elicitation = await inForce().service.find(elicitationId);
+    const { service, paymentFlow, stores, now } = this.#deps;
+    const elicitation = await service.find(elicitationId);
     // Settled, returned to the user, or expired: `expire` closes an expired charge.
     if (elicitation === undefined || !isCharging(elicitation) || now() >= elicitation.expiresAt) {
       await stores.payments.dropCheck(elicitationId, 'charge');
       return;
     }
     await stores.payments.checkLater(elicitationId, 'charge', pauseMs(now() - elicitation.approval.at));
-    this.#start('charge', atProcessor(elicitation), () => inForce().paymentFlow.check(elicitation));
+    this.#start('charge', atProcessor(elicitation), () => paymentFlow.check(elicitation));
   }
 
   /** Asks the processors about refunds that are not settled. Does not wait for the responses. */
   async checkRefunds(elicitationId: ElicitationId): Promise<void> {
-    await this.#deps
-      .inForce()
-      .refunds.check(elicitationId, (payment, requests) => this.#start('refunds', payment, requests));
+    await this.#deps.refunds.check(elicitationId, (payment, requests) => this.#start('refunds', payment, requests));
   }
 
   /** Resolves when no request to a processor is in flight. */

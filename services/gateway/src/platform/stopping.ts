@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
-import fp from 'fastify-plugin';
 
 /** The stages of stopping a process. They never go backwards. */
 export interface Stopping {
@@ -35,20 +34,6 @@ export class StoppingError extends Error {
     super('The gateway is stopping.');
   }
 }
-
-/**
- * While the process stops, every response closes its connection. The next request then opens a connection to another replica, and
- * no keep-alive connection holds the process until it times out.
- */
-export const gracefulClosePlugin = fp<{ stopping: Stopping }>(
-  async (app, { stopping }) => {
-    app.addHook('onSend', (_request, reply, _payload, done) => {
-      if (stopping.draining.aborted) reply.header('connection', 'close');
-      done();
-    });
-  },
-  { name: 'graceful-close' },
-);
 
 interface CloseListenerOptions {
   /** How long idle connections stay open, in ms, because a request may still arrive on one of them. */

@@ -6,7 +6,7 @@ import { createRedisStores, openQueueRedis, type RedisAddress, type RedisStores 
 import { listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
 import { openDeliveryQueue } from '../events/webhooks/delivery-queue.ts';
-import { startWebhooks, type WebhooksOptions } from '../events/webhooks/webhooks.ts';
+import { openWebhooks, type WebhooksOptions } from '../events/webhooks/webhooks.ts';
 import { createAuditLog } from '../platform/audit/audit-log.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { createLogger } from '../platform/logger.ts';
@@ -93,18 +93,28 @@ export async function webhookStage(p: {
       }
     },
     logged: (event: string) => lines.filter(line => line.includes(`"event":"${event}"`)),
-    start: (endpoints: readonly EndpointInput[], options: Partial<WebhooksOptions> = {}) =>
-      startWebhooks({
+    async start(endpoints: readonly EndpointInput[], options: Partial<WebhooksOptions> = {}) {
+      const redis = options.redis ?? openQueueRedis({ address, prefix });
+      const webhooks = await openWebhooks({
         config: parseConfig(webhooksConfig({ prefix }, endpoints)),
         feed: stores.feeds,
         stores,
-        redis: openQueueRedis({ address, prefix }),
         logger,
         auditLog: createAuditLog(logger, samplePseudonyms),
         now: Date.now,
         pace: quickPace,
         ...options,
-      }),
+        redis,
+      });
+      webhooks.start();
+      return {
+        ...webhooks,
+        async stop() {
+          await webhooks.stop();
+          redis.close();
+        },
+      };
+    },
     [Symbol.asyncDispose]: () => stores.close(),
   };
 }

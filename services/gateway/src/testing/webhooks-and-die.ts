@@ -4,7 +4,7 @@
  */
 import { createRedisStores, openQueueRedis } from '@postern/store-redis';
 import { z } from 'zod';
-import { startWebhooks } from '../events/webhooks/webhooks.ts';
+import { openWebhooks } from '../events/webhooks/webhooks.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { createLogger } from '../platform/logger.ts';
 import { killedPace, webhooksConfig } from './webhooks-config.ts';
@@ -15,7 +15,7 @@ const stores = await createRedisStores({ url, prefix });
 const { feeds, webhookEndpoints } = stores;
 const die = () => process.kill(process.pid, 'SIGKILL');
 
-await startWebhooks({
+const webhooks = await openWebhooks({
   config: parseConfig(webhooksConfig({ url, prefix }, [{ id: 'hook', url: receiver, secrets: [secret] }])),
   feed: {
     newest: mcpServerId => feeds.newest(mcpServerId),
@@ -53,4 +53,5 @@ await startWebhooks({
   now: Date.now,
   pace: killedPace,
 });
+webhooks.start();
 process.stdout.write('ready\n');

@@ -28,7 +28,8 @@ startJobRunner({
   pseudonym: pseudonymsOf(config),
   logger: createLogger({ level: 'silent' }),
   now: Date.now,
-  inForce: () => ({ config, mcpServers: registerMcpServers(config) }),
+  config,
+  mcpServers: registerMcpServers(config),
   leaseMs: 1_000,
   pollMs: 1,
 });

@@ -4,7 +4,6 @@ import type { EventFeed, PasskeyAnnouncements } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { isDataLost } from '@postern/store-redis/profile';
 import type { AuditLog } from '../../platform/audit/audit-log.ts';
-import { isSameConfig } from '../../platform/config/config-changes.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
@@ -30,7 +29,7 @@ export interface WebhooksOptions {
     readonly leases: DispatcherOptions['leases'];
     readonly passkeyAnnouncements: PasskeyAnnouncements;
   };
-  /** Closed with the webhooks. */
+  /** Of the process: attempts that end late are still recorded. */
   readonly redis: QueueRedis;
   readonly logger: Logger;
   readonly now: () => number;
@@ -51,28 +50,29 @@ export interface EndpointDeliveries {
   readonly counts: QueueCounts;
 }
 
+/** The webhooks of one configuration. */
 export interface Webhooks {
   deliveries(): Promise<readonly EndpointDeliveries[]>;
-  /** Begins the endpoints that a configuration adds: they receive every event that is committed after this resolves. */
-  prepare(config: GatewayConfig): Promise<void>;
-  /**
-   * Delivers under this configuration from now on. Unchanged endpoints are not interrupted. Attempts in progress end as they began, in
-   * the background.
-   */
-  apply(config: GatewayConfig): Promise<void>;
+  /** Begins to deliver, once `before` has resolved: the webhooks of another configuration may still have the leases. */
+  start(before?: Promise<unknown>): void;
+  /** Reads no further events. Resolves when the leases are given back. Attempts in progress go on. */
+  release(): Promise<unknown>;
+  /** As `stop`, but attempts in progress end as they began. */
+  retire(): Promise<void>;
+  /** Attempts in progress have a few seconds, also after `retire`. */
   stop(): Promise<void>;
 }
 
-/** Grace period of attempts to an endpoint that a reload changed or removed, in ms: the timeout of an attempt and a margin. */
+/** Grace period of attempts under a configuration that a reload has replaced, in ms: the timeout of an attempt and a margin. */
 const RELOAD_GRACE_MS = DELIVERY_TIMEOUT_MS + 1_000;
 /** How long a stop waits for a round in progress, which waits for Redis. Another replica repeats it. */
 const ROUND_MS = 2_000;
 
 /**
- * Starts the webhooks of MCP servers and of the operator. Each endpoint has its own queue, rate and concurrency, so a slow receiver
- * delays no other. Every event that is committed after this resolves will be delivered.
+ * Opens the webhooks of MCP servers and of the operator. Each endpoint has its own queue, rate and concurrency, so a slow receiver
+ * delays no other. Every event that is committed after this resolves will be delivered, once they have started.
  */
-export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
+export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { config, feed, stores, redis, logger, auditLog, now, pace = {} } = options;
   const { wrapFetch = fetch => fetch, wrapAttempt = (_endpoint, attempt) => attempt } = options;
   const log = createWebhookLog(logger);
@@ -84,10 +84,11 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const connections = createOutboundConnections(policy);
   const onError = (endpoint: WebhookEndpoint) => (error: unknown) => log.failed({ endpoint: endpoint.name, error });
   const { webhookEndpoints: records, leases } = stores;
-  const parts = new Map<string, Part>();
-  /** Parts whose attempts in progress have not ended. */
-  const retiring = new Set<{ readonly part: Part; readonly ended: Promise<void> }>();
+  const endpoints: readonly WebhookEndpoint[] = [...mcpServerEndpointsOf(config), ...operatorEndpointsOf(config)];
+  let parts: readonly Part[] = [];
   let announcer: ReturnType<typeof startAnnouncer> | undefined;
+  let released: Promise<unknown> | undefined;
+  let ended: Promise<void> | undefined;
 
   function startPart(endpoint: WebhookEndpoint): Part {
     const fetch = wrapFetch(
@@ -122,22 +123,12 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     };
   }
 
-  /** Resolves when the part dispatches no more. Its attempts in progress end in the background. */
-  async function retire(part: Part): Promise<void> {
-    await part.dispatcher?.stop();
-    const entry = {
-      part,
-      ended: part.worker
-        .stop(RELOAD_GRACE_MS)
-        .then(() => part.queue.close())
-        .catch(onError(part.endpoint))
-        .finally(() => retiring.delete(entry)),
-    };
-    retiring.add(entry);
-  }
-
-  function startAnnouncements(ofOperator: readonly Part[]) {
-    return startAnnouncer({
+  function begin(): void {
+    if (released !== undefined) return;
+    parts = endpoints.map(startPart);
+    const ofOperator = parts.filter(({ endpoint }) => !isOfMcpServer(endpoint));
+    if (ofOperator.length === 0) return;
+    announcer = startAnnouncer({
       parts: ofOperator,
       announcements: stores.passkeyAnnouncements,
       records,
@@ -147,67 +138,45 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     });
   }
 
-  async function prepare(next: GatewayConfig): Promise<void> {
-    const added = mcpServerEndpointsOf(next).filter(({ name }) => !parts.has(name));
-    await Promise.all(added.map(endpoint => beginAtNewest({ endpoint, feed, records }).catch(unlessDataLost)));
+  function release(): Promise<unknown> {
+    released ??= Promise.allSettled([announcer?.stop(), ...parts.map(({ dispatcher }) => dispatcher?.stop())]);
+    return released;
   }
 
-  async function apply(next: GatewayConfig): Promise<void> {
-    const operatorEndpoints = operatorEndpointsOf(next);
-    const wanted = new Map(
-      [...mcpServerEndpointsOf(next), ...operatorEndpoints].map(endpoint => [endpoint.name, endpoint]),
-    );
-    const outdated = [...parts.values()].filter(
-      ({ endpoint }) => !isSameConfig(endpoint.settings, wanted.get(endpoint.name)?.settings),
-    );
-    const started = [...wanted.values()].filter(
-      ({ name }) => !parts.has(name) || outdated.some(({ endpoint }) => endpoint.name === name),
-    );
-    const changesOperator = [...outdated.map(({ endpoint }) => endpoint), ...started].some(
-      each => !isOfMcpServer(each),
-    );
-    if (changesOperator) await announcer?.stop();
-    await Promise.all(outdated.map(retire));
-    for (const { endpoint } of outdated) parts.delete(endpoint.name);
-    for (const endpoint of started) parts.set(endpoint.name, startPart(endpoint));
-    if (changesOperator) {
-      const ofOperator = operatorEndpoints.flatMap(({ name }) => parts.get(name) ?? []);
-      announcer = ofOperator.length === 0 ? undefined : startAnnouncements(ofOperator);
-    }
+  /** Only queues that others replace need an end of their own: it may wait for Redis. */
+  async function close(workers: Promise<unknown>, isReplaced: boolean): Promise<void> {
+    await Promise.all([workers, withTimeout(release(), ROUND_MS, undefined)]);
+    if (isReplaced) await withTimeout(Promise.allSettled(parts.map(({ queue }) => queue.close())), ROUND_MS, undefined);
+    await connections.close();
+  }
+
+  async function stop(graceMs?: number): Promise<void> {
+    const workers = Promise.all(parts.map(({ worker }) => worker.stop(graceMs)));
+    ended ??= close(workers, graceMs !== undefined);
+    await Promise.all([workers, ended]);
   }
 
   try {
-    await prepare(config);
+    await Promise.all(
+      mcpServerEndpointsOf(config).map(endpoint => beginAtNewest({ endpoint, feed, records }).catch(unlessDataLost)),
+    );
   } catch (error) {
-    redis.close();
     await connections.close();
     throw error;
   }
-  await apply(config);
 
   return {
-    prepare,
-    apply,
+    start(before) {
+      if (before === undefined) begin();
+      else before.then(begin, begin);
+    },
+    release,
     deliveries: () =>
       Promise.all(
-        [...parts.values()].map(async ({ endpoint, queue }) => ({
-          endpoint: endpoint.name,
-          counts: await queue.counts(),
-        })),
+        parts.map(async ({ endpoint, queue }) => ({ endpoint: endpoint.name, counts: await queue.counts() })),
       ),
-    async stop() {
-      const ended = [...retiring].map(({ part, ended }) => Promise.all([part.worker.stop(), ended]));
-      const all = [...parts.values()];
-      const rounds = Promise.all([announcer?.stop(), ...all.map(({ dispatcher }) => dispatcher?.stop())]);
-      await Promise.all([
-        ...ended,
-        ...all.map(({ worker }) => worker.stop()),
-        withTimeout(rounds, ROUND_MS, undefined),
-      ]);
-      // A command that waits for a reconnect never ends after this, and writes nothing.
-      redis.close();
-      await connections.close();
-    },
+    retire: () => stop(RELOAD_GRACE_MS),
+    stop: () => stop(),
   };
 }
 

@@ -15,6 +15,8 @@ it('finds no change between two readings of one file, keys included', () => {
     needRestart: [],
     mcpServers: { added: [], changed: [], removed: [] },
     providers: { added: [], changed: [], removed: [] },
+    identityProviders: { added: [], changed: [], removed: [] },
+    processors: { added: [], changed: [], removed: [] },
   });
 });
 

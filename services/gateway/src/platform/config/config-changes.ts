@@ -2,14 +2,25 @@ import { isDeepStrictEqual } from 'node:util';
 import type { GatewayConfig } from './config-schema.ts';
 import type { WebhookSigner } from './webhook-signer.ts';
 
-/** Sections that a running gateway can load anew. All others need a restart. @internal */
-export const reloadableSections = [
-  'mcpServers',
-  'providers',
-  'limits',
-  'operatorWebhooks',
-  'branding',
-  'pages',
+/**
+ * What belongs to the process, by path: its listeners, what it keeps and for how long, its keys, what others know it by, and what it
+ * counts. All else, a running gateway loads anew. @internal
+ */
+export const needRestart = [
+  'publicUrl',
+  'listen',
+  'adminApi',
+  'console.listen',
+  'metrics',
+  'telemetry',
+  'redis',
+  'store',
+  'vault',
+  'audit',
+  'retention',
+  'events',
+  'payment',
+  'overload',
 ] as const;
 
 /** Names of the elements of a list section that differ. */
@@ -22,10 +33,12 @@ export interface NamedChanges {
 export interface ConfigChanges {
   /** Names of the sections that differ. */
   readonly sections: readonly string[];
-  /** Those of them that need a restart. */
+  /** Paths of the changes that need a restart. */
   readonly needRestart: readonly string[];
   readonly mcpServers: NamedChanges;
   readonly providers: NamedChanges;
+  readonly identityProviders: NamedChanges;
+  readonly processors: NamedChanges;
 }
 
 /** Compares two configurations after interpolation and defaults. */
@@ -36,13 +49,21 @@ export function configChanges(before: GatewayConfig, after: GatewayConfig): Conf
   const sections = [...names].filter(
     name => !isSameConfig(Reflect.get(before, name) as unknown, Reflect.get(after, name) as unknown),
   );
-  const reloadable: ReadonlySet<string> = new Set([...reloadableSections, 'images']);
   return {
     sections,
-    needRestart: sections.filter(name => !reloadable.has(name)),
+    needRestart: needRestart.filter(path => !isSameConfig(memberAt(before, path), memberAt(after, path))),
     mcpServers: namedChanges(before.mcpServers, after.mcpServers, ({ id }) => id),
     providers: namedChanges(before.providers, after.providers, ({ name }) => name),
+    identityProviders: namedChanges(before.identityProviders, after.identityProviders, ({ name }) => name),
+    processors: namedChanges(before.processors, after.processors, ({ name }) => name),
   };
+}
+
+function memberAt(config: GatewayConfig, path: string): unknown {
+  let found: unknown = config;
+  for (const name of path.split('.'))
+    found = typeof found === 'object' && found !== null ? Reflect.get(found, name) : undefined;
+  return found;
 }
 
 function namedChanges<T>(before: readonly T[], after: readonly T[], nameOf: (element: T) => string): NamedChanges {
@@ -59,7 +80,7 @@ function namedChanges<T>(before: readonly T[], after: readonly T[], nameOf: (ele
 }
 
 /** Whether two parsed parts of a configuration are equal. */
-export function isSameConfig(one: unknown, other: unknown): boolean {
+function isSameConfig(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(comparable(one), comparable(other));
 }
 

@@ -11,7 +11,6 @@ import {
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { errorCodes, type FastifyReply, type FastifyRequest } from 'fastify';
-import fp from 'fastify-plugin';
 import type { Logger } from '../logger.ts';
 import { newRequestId } from './request-context.ts';
 
@@ -188,24 +187,14 @@ function beginProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply.code(problem.status).type('application/problem+json');
 }
 
-export interface ErrorsPluginDeps {
+export interface ErrorReports {
   readonly logger: Pick<Logger, 'error'>;
   readonly noteUnknownLayout: (error: unknown) => boolean;
   readonly noteQuota: (error: unknown) => void;
 }
 
-/** Responds to every error of the API with a problem document. Pages override this handler in their own scope. */
-export const errorsPlugin = fp<{ deps: ErrorsPluginDeps }>(
-  async (app, { deps }) => {
-    app.setErrorHandler((error, request, reply) =>
-      sendProblem(request, reply, reportedProblem(deps, request, error) ?? problemFor('internal_error')),
-    );
-  },
-  { name: 'errors' },
-);
-
 /** Reports an error to log and metrics, and returns its problem. Undefined for an unexpected error. */
-export function reportedProblem(deps: ErrorsPluginDeps, request: FastifyRequest, error: unknown): Problem | undefined {
+export function reportedProblem(deps: ErrorReports, request: FastifyRequest, error: unknown): Problem | undefined {
   const problem = requestProblemOf(request, error);
   deps.noteUnknownLayout(error);
   deps.noteQuota(error);

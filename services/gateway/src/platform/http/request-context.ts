@@ -1,8 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
-import fp from 'fastify-plugin';
-import type { Logger } from 'pino';
 import type { RequestPermit } from '../overload/request-permit.ts';
 
 /** The request that the current code works for. Undefined in background work. */
@@ -24,7 +21,6 @@ const contexts = new AsyncLocalStorage<RequestContext>();
 
 export const requestContext = (): RequestContext | undefined => contexts.getStore();
 
-/** @internal */
 export const runInRequest = (context: RequestContext, work: () => void): void => contexts.run(context, work);
 
 /** Starts work that outlives the current request and serves others too, so that its log lines name none of them. */
@@ -58,50 +54,3 @@ export function newRequestId(): string {
   used += ID_BYTES;
   return `rq_${pool.toString('base64url', used - ID_BYTES, used)}`;
 }
-
-/** Runs each request in its own context. */
-export const requestContextPlugin = fp(
-  async app => {
-    const byRequest = new WeakMap<FastifyRequest, RequestContext>();
-    app.addHook('onRequest', (request, _reply, done) => {
-      const context: RequestContext = {
-        requestId: request.id,
-        // Lazy, because most requests log nothing.
-        get source() {
-          return request.ip;
-        },
-      };
-      byRequest.set(request, context);
-      runInRequest(context, done);
-    });
-    // Bodies arrive in events of the socket, outside the context of their request.
-    app.addHook('preValidation', (request, _reply, done) => {
-      const context = byRequest.get(request);
-      if (context === undefined) done();
-      else runInRequest(context, done);
-    });
-  },
-  { name: 'request-context' },
-);
-
-/** Logs one line per request at level `debug`. Logs the route's pattern, never the URL: URLs carry ids, codes and OAuth states. */
-export const requestLogPlugin = fp<{ logger: Pick<Logger, 'isLevelEnabled' | 'debug'> }>(
-  async (app, { logger }) => {
-    if (!logger.isLevelEnabled('debug')) return;
-    app.addHook('onResponse', (request, reply, done) => {
-      logger.debug(
-        {
-          event: 'http.request',
-          method: request.method,
-          route: request.routeOptions.url ?? '(none)',
-          status: reply.statusCode,
-          ms: Math.round(reply.elapsedTime),
-          requestId: request.id,
-        },
-        'request',
-      );
-      done();
-    });
-  },
-  { name: 'request-log' },
-);

@@ -1,9 +1,7 @@
-import fp from 'fastify-plugin';
-
 const YEAR_SECONDS = 31_536_000;
 
 /** Defaults for responses that set no own values: no active content, no caching. */
-const defaults = {
+export const defaultHeaders = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'same-origin',
@@ -15,7 +13,7 @@ const defaults = {
  */
 export function securityHeaders(publicUrl: string): Readonly<Record<string, string>> {
   return {
-    ...defaults,
+    ...defaultHeaders,
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
@@ -26,16 +24,3 @@ export function securityHeaders(publicUrl: string): Readonly<Record<string, stri
       : {}),
   };
 }
-
-export const securityHeadersPlugin = fp<{ publicUrl: string }>(
-  async (app, { publicUrl }) => {
-    const headers = Object.entries(securityHeaders(publicUrl));
-    app.addHook('onSend', (_request, reply, _payload, done) => {
-      for (const [name, value] of headers) {
-        if (!(name in defaults && reply.hasHeader(name))) reply.header(name, value);
-      }
-      done();
-    });
-  },
-  { name: 'security-headers' },
-);

@@ -1,0 +1,179 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { startJobRunner } from './admin/job-runner.ts';
+import { noteKeysOf } from './admin/key-report.ts';
+import { buildApp, HANDLER_MS } from './app.ts';
+import { warnOfConfusableNames, warnOfRiskyConfig } from './config-warnings.ts';
+import { createDeps, type GatewayDeps } from './deps.ts';
+import { openDeliveries } from './events/webhooks/start-deliveries.ts';
+import type { EndpointDeliveries } from './events/webhooks/webhooks.ts';
+import type { Foundation } from './foundation.ts';
+import type { GatewayConfig } from './platform/config/config-schema.ts';
+import { securityHeaders } from './platform/http/security-headers.ts';
+import { startSweepers } from './sweepers.ts';
+
+/**
+ * A configuration at work: everything but what the process keeps (`Foundation`). It never changes: a reload begins another one, and ends
+ * this one as a stopping replica ends.
+ */
+export interface Generation {
+  readonly deps: GatewayDeps;
+  readonly app: FastifyInstance;
+  /** Undefined unless configured. */
+  readonly console: AppOnDemand | undefined;
+  /** Undefined unless configured. */
+  readonly adminApi: FastifyInstance | undefined;
+  deliveries(): Promise<readonly EndpointDeliveries[]>;
+  /**
+   * Begins the background work, and cannot fail.
+   * @param before resolves when the webhooks of the generation before have given back their leases
+   */
+  start(before?: Promise<unknown>): void;
+  /**
+   * Starts the next generation, which decides from now on whose requests get a response. Waiting reads respond with the present status,
+   * event streams end, and requests under way end under this configuration. All begins in this turn of the event loop.
+   * @returns resolves when all has ended
+   */
+  retire(next: Generation): Promise<void>;
+  /** Waiting reads respond with the present status, and event streams end. */
+  endWaits(): void;
+  /** Ends the waits of callers whose API keys were revoked. */
+  endOutdated(): void;
+  /** Ends the background work and gives back its leases. */
+  idle(): Promise<void>;
+  /** Ends everything, also while it retires. No request is under way. */
+  close(): Promise<void>;
+}
+
+/** An application that is loaded and built for its first request. */
+export interface AppOnDemand {
+  app(): Promise<FastifyInstance>;
+  respond(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Prepares a configuration beside the one in force, and begins nothing.
+ * @param sweepPauseMs replaces the interval of the sweepers, in milliseconds, in tests
+ * @throws StartError, ConfigError, StoreUnavailableError
+ */
+export async function createGeneration(
+  foundation: Foundation,
+  config: GatewayConfig,
+  { sweepPauseMs }: { readonly sweepPauseMs?: number } = {},
+): Promise<Generation> {
+  const ending = new AbortController();
+  const deps = await createDeps(foundation, config, ending.signal);
+  const app = await buildApp(deps);
+  const console = consoleIfConfigured(deps);
+  const adminApi = await buildAdminApiIfConfigured(deps);
+  // The last part that can fail: it has connections.
+  const webhooks = await openDeliveries(foundation, config, sweepPauseMs);
+  let workers: readonly { stop(): Promise<void> }[] = [];
+  let notingKeys: Promise<void> | undefined;
+
+  function endWaits(): void {
+    ending.abort();
+    void deps.eventStreams.close();
+  }
+
+  async function idle(endWebhooks = async () => webhooks?.stop()): Promise<void> {
+    // Each ends even if another one fails.
+    const ended = await Promise.allSettled([endWebhooks(), ...workers.map(worker => worker.stop())]);
+    for (const each of ended) if (each.status === 'rejected') throw each.reason;
+  }
+
+  async function closeApps(): Promise<void> {
+    await Promise.all([console?.close(), adminApi?.close()]);
+  }
+
+  async function windDown(): Promise<void> {
+    await idle(async () => webhooks?.retire());
+    // Operators may still read: no handler takes longer.
+    if (console !== undefined || adminApi !== undefined)
+      await delay(HANDLER_MS, undefined, { ref: false, signal: foundation.stopping.closing }).catch(() => undefined);
+    await closeApps();
+  }
+
+  return {
+    deps,
+    app,
+    console,
+    adminApi,
+    deliveries: async () => (await webhooks?.deliveries()) ?? [],
+    start(before) {
+      warnOfRiskyConfig(config, deps);
+      warnOfConfusableNames(deps);
+      notingKeys = noteKeysOf(config, deps);
+      const pollMs = sweepPauseMs === undefined ? {} : { pollMs: sweepPauseMs };
+      workers = [...startSweepers(deps, sweepPauseMs), startJobRunner({ ...deps, ...pollMs })];
+      webhooks?.start(before);
+    },
+    retire(next) {
+      deps.callers.replaceBy(next.deps.callers);
+      endWaits();
+      next.start(webhooks?.release());
+      return windDown();
+    },
+    endWaits,
+    endOutdated() {
+      deps.waitingRequests.endOutdated();
+      deps.eventStreams.endOutdated();
+    },
+    idle: () => idle(),
+    async close() {
+      await using all = new AsyncDisposableStack();
+      all.defer(async () => notingKeys);
+      all.defer(() => deps.eventStreams.close());
+      all.defer(() => idle());
+      all.defer(closeApps);
+      endWaits();
+    },
+  };
+}
+
+/** Loads the console only for its first request: most gateways of one person never get any. */
+function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
+  const { console } = deps.config;
+  if (console === undefined) return undefined;
+  let building: Promise<FastifyInstance> | undefined;
+  const build = async () => {
+    const [{ buildConsole }, { createAdminService }] = await Promise.all([
+      import('./console/console-app.ts'),
+      import('./admin/admin-service.ts'),
+    ]);
+    return buildConsole({ ...deps, admin: createAdminService(deps) }, console);
+  };
+  const app = () => {
+    building ??= build().catch(error => {
+      building = undefined;
+      throw error;
+    });
+    return building;
+  };
+  return {
+    app,
+    async respond(request, response) {
+      try {
+        (await app()).routing(request, response);
+      } catch (error) {
+        deps.logger.error({ event: 'console.failed', error }, 'the console cannot be built');
+        response.writeHead(500, securityHeaders(console.publicUrl)).end();
+      }
+    },
+    async close() {
+      await (await building)?.close();
+    },
+  };
+}
+
+/** Loads the admin API only if it is configured. */
+async function buildAdminApiIfConfigured(deps: GatewayDeps): Promise<FastifyInstance | undefined> {
+  if (deps.config.adminApi === undefined) return undefined;
+  const [{ buildAdminApi }, { createAdminService }] = await Promise.all([
+    import('./admin-api/admin-api-app.ts'),
+    import('./admin/admin-service.ts'),
+  ]);
+  return buildAdminApi({ ...deps, admin: createAdminService(deps) });
+}
