@@ -347,6 +347,71 @@ describe('S218: postern api-keys with a credential of the admin API', () => {
   });
 });
 
+describe('commands with --url', () => {
+  /** No file: the command can have neither Redis nor the vault keys. */
+  const there = (token: string | undefined, ...args: readonly string[]) =>
+    runWith({ POSTERN_ADMIN_TOKEN: token ?? '' }, join(folder, 'none.yaml'), ...args, '--url', api().address);
+  const why = ['--reason', 'ticket 12'];
+
+  it('show what the same commands show beside the store', async () => {
+    const { elicitationId } = await paidPerson(world);
+    const person = [world.identityProvider.issuer, world.subject()];
+    for (const args of [
+      ['payments', 'show', elicitationId],
+      ['find', elicitationId],
+      ['people', 'show', ...person, ...why],
+      ['people', 'sign-out', ...person, '--dry-run', ...why],
+      ['webhooks', 'list'],
+      ['webhooks', 'dead'],
+      ['webhooks', 'retrying'],
+      ['webhooks', 'enable', 'tracker.hook', '--dry-run', ...why],
+      ['providers', 'disconnect', 'nowhere', '--dry-run', ...why],
+      ['payments', 'refund', elicitationId, '--minor-units', '490', '--dry-run', ...why],
+      ['api-keys', 'list'],
+      ['jobs', 'show', 'jb_unknown'],
+    ])
+      for (const form of [[], ['--json']]) {
+        const { code, out } = await run(...args, ...form);
+        expect({ args, ...(await there(all(), ...args, ...form)) }).toEqual({ args, code, out });
+      }
+  });
+
+  it('change what they say, as the credential', async () => {
+    const { elicitationId } = await askKind(world, world.subject(), 'confirmation');
+    expect(await there(all(), 'elicitations', 'cancel', elicitationId, ...why)).toMatchObject({ code: 0 });
+    expect((await world.api.read(elicitationId)).body.status).toBe('cancelled');
+    const { code, out } = await there(all(), 'providers', 'disconnect', 'nowhere', '--json', ...why);
+    expect({ code, job: JSON.parse(out) }).toMatchObject({ code: 0, job: { verb: 'disconnect', status: 'done' } });
+    expect((await there(all(), 'webhooks', 'redeliver', '--endpoint', 'tracker.hook', ...why)).code).toBe(0);
+    const paid = await paidPerson(world);
+    const refund = await there(
+      all(),
+      'payments',
+      'refund',
+      paid.elicitationId,
+      '--minor-units',
+      '490',
+      '--json',
+      ...why,
+    );
+    expect({ code: refund.code, ...JSON.parse(refund.out) }).toMatchObject({ code: 0, minorUnits: 490 });
+    const { body } = await call('GET', `${BASE}/audit?event=admin.elicitation_cancelled`, { token: all() });
+    const by = { door: 'admin_api', operator: `tests (${idIn(all() ?? '')})`, reason: 'ticket 12' };
+    expect(body.items[0].line).toMatchObject({ ...by, elicitationId });
+  });
+
+  it('do only what the scopes of the credential allow, and nothing without one', async () => {
+    const { elicitationId } = await askKind(world, world.subject(), 'confirmation');
+    const cancel = ['elicitations', 'cancel', elicitationId, ...why];
+    expect((await there(tokens.get('read'), ...cancel)).code).toBe(1);
+    expect((await there(undefined, ...cancel)).code).toBe(2);
+    expect((await there(all(), ...cancel, '--by', 'olga')).code).toBe(2);
+    expect((await there(all(), ...cancel, '--dry-run')).code).toBe(2);
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await there(tokens.get('act'), 'people', 'show', 'i', 's', ...why)).code).toBe(1);
+  });
+});
+
 describe('S149: who and why', () => {
   it('without a reason, nothing is shown or done', async () => {
     for (const { operationId, method, path } of await operations()) {
@@ -656,7 +721,8 @@ describe('docs/admin-api.md', () => {
     const [, postern] = /^npx @postern\/gateway (.*)$/.exec(line) ?? [];
     if (postern !== undefined) {
       const words = [...postern.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
-      return expect((await run(...words)).code).toBe(0);
+      const there = words.map(word => word.replace('http://127.0.0.1:8091', api().address));
+      return expect((await runWith({ POSTERN_ADMIN_TOKEN: all() ?? '' }, config, ...there)).code).toBe(0);
     }
     const refunds = `${BASE}/payments/${documented.elicitationId}/refunds`;
     const { body: planned } = await call('POST', `${refunds}/plan`, { token: all(), body: { minorUnits: 490 } });

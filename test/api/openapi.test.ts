@@ -3,7 +3,6 @@ import {
   type IssueElicitationInput,
   type Operation,
   type OperationId,
-  operationExamples,
   operations,
   type ProblemBody,
   type ProblemCode,
@@ -35,12 +34,8 @@ beforeAll(async () => {
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-interface Example {
-  readonly parameters?: Readonly<Record<string, string | number>>;
-  readonly request?: Readonly<Record<string, unknown>>;
-}
 const cases = Object.entries(operations as Record<string, Operation>).flatMap(([id, operation]) => {
-  const { parameters = {}, request = { none: undefined } } = operationExamples[id as OperationId] as Example;
+  const { parameters = {}, request = { none: undefined } } = operation.examples ?? {};
   return Object.entries(request).map(([name, body]) => [id as OperationId, name, operation, parameters, body] as const);
 });
 

@@ -68,7 +68,7 @@ const bodies: Record<string, unknown> = {
   refundPayment: { reason: 'Damaged' },
 };
 const headersOf = (operation: Operation): Record<string, string> =>
-  operation.requiresIdempotencyKey === true ? { 'idempotency-key': 'tenancy' } : {};
+  operation.requiresIdempotencyKey !== undefined ? { 'idempotency-key': 'tenancy' } : {};
 function idIn(path: string): string {
   if (path.startsWith('/v1/payments/')) return own.paymentId;
   if (path.includes('{elicitationId}')) return own.elicitationId;

@@ -24,7 +24,7 @@ test('a failed group names its cause, the rest goes on, and each result is repor
     },
     ({ name, measured }, all) => void seen.push([name, measured.rows.length, all.rows.length]),
   );
-  const cause = expect.stringMatching(/^TypeError: issuing was answered with 500 \(test\/bench\/groups\.test\.ts/);
+  const cause = expect.stringMatching(/^TypeError: issuing was answered with 500 \(tools\/bench\/groups\.test\.ts/);
   expect(seen).toEqual([
     ['first', 1, 1],
     ['broken', cause],

@@ -94,9 +94,7 @@ export async function runGroups(
 /** The message in one line, and the place in our code that it comes from. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const place = /\(?(?:file:\/\/)?[^\s(]*(test\/bench\/[^\s)]+)/.exec(
-    error.stack?.split('\n    at ').slice(1).join('\n') ?? '',
-  );
+  const [, place] = /\/(tools\/bench\/[^\s)]+)/.exec(error.stack?.split('\n    at ').slice(1).join('\n') ?? '') ?? [];
   const message = error.message.replaceAll(/\s+/g, ' ').trim();
-  return `${error.name}: ${message}${place === null ? '' : ` (${place[1]})`}`;
+  return `${error.name}: ${message}${place === undefined ? '' : ` (${place})`}`;
 }

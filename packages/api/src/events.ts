@@ -21,6 +21,8 @@ export const eventsQuerySchema = z.strictObject({
     .describe('Resume after this event. `Last-Event-ID`, which clients send automatically, takes precedence.'),
 });
 
+export type EventsQuery = z.output<typeof eventsQuerySchema>;
+
 /** Changes of a payment that its processor has taken. */
 export const paymentEventTypes = ['payment.refunded', 'payment.refund_failed', 'payment.disputed'] as const;
 

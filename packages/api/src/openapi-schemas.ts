@@ -13,8 +13,15 @@ export interface OpenApiSchemas {
   schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json;
 }
 
-/** Converts the schemas of the contract to those of an OpenAPI 3.1 document. */
-export function createOpenApiSchemas(): OpenApiSchemas {
+/**
+ * Converts the schemas of the contract to those of an OpenAPI 3.1 document.
+ * @param p.hasTimePatterns whether times have their pattern besides their format
+ * @param p.shown a default as its description shows it
+ */
+export function createOpenApiSchemas(p: {
+  readonly hasTimePatterns: boolean;
+  readonly shown: (value: unknown) => string;
+}): OpenApiSchemas {
   const components: Record<string, Json> = {};
   return {
     components() {
@@ -29,7 +36,9 @@ export function createOpenApiSchemas(): OpenApiSchemas {
           override({ zodSchema, jsonSchema }) {
             // Later releases add members to responses.
             if (io === 'output' && zodSchema._zod.def.type === 'object') delete jsonSchema.additionalProperties;
-            if (zodSchema._zod.def.type === 'default') describeDefault(jsonSchema, zodSchema._zod.def.defaultValue);
+            if (!p.hasTimePatterns && jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+            if (zodSchema._zod.def.type === 'default')
+              describeDefault(jsonSchema, p.shown(zodSchema._zod.def.defaultValue));
           },
         }),
       ).replaceAll('#/$defs/', COMPONENTS);
@@ -49,8 +58,8 @@ export function createOpenApiSchemas(): OpenApiSchemas {
  * Moves the default into the description. Client generators, openapi-typescript among them, take a member with the keyword `default`
  * for one that is always present, and would require it in requests.
  */
-function describeDefault(schema: { default?: unknown; description?: string }, value: unknown): void {
-  const text = `Default: \`${JSON.stringify(value)}\`.`;
+function describeDefault(schema: { default?: unknown; description?: string }, value: string): void {
+  const text = `Default: \`${value}\`.`;
   schema.description = schema.description === undefined ? text : `${schema.description} ${text}`;
   delete schema.default;
 }

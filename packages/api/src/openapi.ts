@@ -1,57 +1,15 @@
-import type { z } from 'zod/v4';
 import { webhookEventSchema } from './events.ts';
-import { operationExamples, problemExample, receiptKeySetExample, webhookExample } from './examples.ts';
+import { problemExample, receiptKeySetExample, webhookExample } from './examples.ts';
+import { asExamples, headerParameter, type OpenApiDialect, openApiPaths, problemResponses } from './openapi-paths.ts';
 import { createOpenApiSchemas, type Json, type OpenApiSchemas } from './openapi-schemas.ts';
 import { bodyProblems, commonProblems, type Operation, tags } from './operation.ts';
 import { operations } from './operations.ts';
-import { type ProblemCode, problemSchema, problems } from './problems.ts';
+import { problemSchema } from './problems.ts';
 import { receiptKeySetSchema } from './redemption.ts';
 
 type SchemaOf = OpenApiSchemas['schemaOf'];
 
-interface Examples {
-  readonly parameters?: Readonly<Record<string, string | number>>;
-  readonly request?: Readonly<Record<string, unknown>>;
-  readonly response: Readonly<Record<string, unknown>>;
-}
-
-const asExamples = (values: Readonly<Record<string, unknown>>): Json =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
-
-function parametersOf(
-  schemaOf: SchemaOf,
-  schema: z.ZodObject | undefined,
-  place: 'path' | 'query',
-  examples: Examples['parameters'],
-): Json[] {
-  if (schema === undefined) return [];
-  const { properties, required } = schemaOf(schema, 'input') as {
-    properties: Record<string, Json>;
-    required?: string[];
-  };
-  return Object.entries(properties).map(([name, property]) => {
-    const { description, ...rest } = property;
-    const example = examples?.[name];
-    return {
-      name,
-      in: place,
-      required: place === 'path' || (required ?? []).includes(name),
-      description,
-      schema: rest,
-      example,
-    };
-  });
-}
-
-const header = (name: string, description: string, schema: Json, required = false): Json => ({
-  name,
-  in: 'header',
-  required,
-  description,
-  schema: { type: 'string', ...schema },
-});
-
-const lastEventId = header(
+const lastEventId = headerParameter(
   'Last-Event-ID',
   'The `id` of the last event that was seen. Clients that reconnect automatically send it.',
   { maxLength: 32 },
@@ -86,81 +44,33 @@ function problemHeaders(status: number): Json {
   return status === 429 || status === 503 || status === 502 ? { 'Retry-After': headerRef('RetryAfter') } : {};
 }
 
-function problemResponses(codes: readonly ProblemCode[]): Json {
-  const byStatus = Map.groupBy(new Set(codes), code => problems[code].status);
-  return Object.fromEntries(
-    [...byStatus].map(([status, list]) => {
-      const headers = problemHeaders(status);
-      const schema = {
-        allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object', properties: { code: { enum: list } } }],
-      };
-      const example = list.includes(problemExample.code) ? { example: problemExample } : {};
-      return [
-        String(status),
-        {
-          description: list.map(code => `\`${code}\`: ${problems[code].title}`).join(' '),
-          ...(Object.keys(headers).length === 0 ? {} : { headers }),
-          content: { 'application/problem+json': { schema, ...example } },
-        },
-      ];
-    }),
-  );
-}
+const problem: OpenApiDialect['problem'] = (status, codes) => {
+  const headers = problemHeaders(status);
+  return {
+    ...(Object.keys(headers).length > 0 && { members: { headers } }),
+    ...(codes.includes(problemExample.code) && { example: { example: problemExample } }),
+  };
+};
 
-function operationObject(schemaOf: SchemaOf, operationId: string, operation: Operation, examples: Examples): Json {
-  const { tag, summary, body, idempotencyKey, streams, responses } = operation;
-  const parameters = [
-    ...parametersOf(schemaOf, operation.parameters, 'path', examples.parameters),
-    ...parametersOf(schemaOf, operation.query, 'query', examples.parameters),
-    ...(idempotencyKey === undefined
-      ? []
-      : [
-          header(
-            'Idempotency-Key',
-            idempotencyKey,
-            { minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-            operation.requiresIdempotencyKey === true,
-          ),
-        ]),
+function headersOf({ idempotencyKey, requiresIdempotencyKey, streams }: Operation): Json[] {
+  const key = { minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' };
+  const isRequired = requiresIdempotencyKey !== undefined;
+  return [
+    ...(idempotencyKey === undefined ? [] : [headerParameter('Idempotency-Key', idempotencyKey, key, isRequired)]),
     ...(streams === true ? [lastEventId] : []),
   ];
-  const responseType = streams === true ? 'text/event-stream' : 'application/json';
-  return {
-    operationId,
-    tags: [tag],
-    summary,
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: operation.optionalBody !== true,
-            content: {
-              'application/json': { schema: schemaOf(body, 'input'), examples: asExamples(examples.request ?? {}) },
-            },
-          },
-        }),
-    responses: {
-      ...Object.fromEntries(
-        Object.entries(responses).map(([status, { description, schema }]) => [
-          status,
-          {
-            description,
-            headers: rateLimitHeaders,
-            content: {
-              [responseType]: { schema: schemaOf(schema, 'output'), examples: asExamples(examples.response) },
-            },
-          },
-        ]),
-      ),
-      ...problemResponses([
-        ...commonProblems,
-        ...(operation.method === 'POST' ? bodyProblems : []),
-        ...operation.problems,
-      ]),
-    },
-  };
 }
+
+const dialectOf = (schemaOf: SchemaOf): OpenApiDialect => ({
+  schemaOf,
+  about: ({ tag }) => ({ tags: [tag] }),
+  headers: headersOf,
+  requestSchema: schema => schema,
+  parameter: ({ description, ...schema }) => ({ description, schema }),
+  success: { headers: rateLimitHeaders },
+  problemsOf: of => [...commonProblems, ...(of.method === 'POST' ? bodyProblems : []), ...of.problems],
+  problem,
+});
 
 /** The keys that verify receipts: public, and outside the API of MCP servers. */
 function keySetOperation(schemaOf: SchemaOf): Json {
@@ -182,7 +92,7 @@ function keySetOperation(schemaOf: SchemaOf): Json {
           },
         },
       },
-      ...problemResponses(['overloaded']),
+      ...problemResponses(problem, ['overloaded']),
     },
   };
 }
@@ -199,9 +109,14 @@ function webhookOperation(schemaOf: SchemaOf): Json {
       'An elicitation has changed. Verify the signature over the raw body first, and read the elicitation for its outcome.',
     security: [],
     parameters: [
-      header('webhook-id', 'The same in all attempts.', {}, true),
-      header('webhook-timestamp', 'Time of this attempt, in seconds since 1970.', { pattern: '^[0-9]+$' }, true),
-      header('webhook-signature', signature, {}, true),
+      headerParameter('webhook-id', 'The same in all attempts.', {}, true),
+      headerParameter(
+        'webhook-timestamp',
+        'Time of this attempt, in seconds since 1970.',
+        { pattern: '^[0-9]+$' },
+        true,
+      ),
+      headerParameter('webhook-signature', signature, {}, true),
     ],
     requestBody: {
       required: true,
@@ -224,20 +139,9 @@ function webhookOperation(schemaOf: SchemaOf): Json {
 
 /** Builds the OpenAPI 3.1 document of the contract from the schemas with which the gateway validates. */
 export function openApiDocument(publicUrl: string): Json {
-  const { components, schemaOf } = createOpenApiSchemas();
+  const { components, schemaOf } = createOpenApiSchemas({ hasTimePatterns: true, shown: JSON.stringify });
   schemaOf(problemSchema, 'output');
-  const paths: Record<string, Json> = {};
-  for (const [operationId, operation] of Object.entries(operations) as [keyof typeof operations, Operation][]) {
-    paths[operation.path] = {
-      ...paths[operation.path],
-      [operation.method.toLowerCase()]: operationObject(
-        schemaOf,
-        operationId,
-        operation,
-        operationExamples[operationId],
-      ),
-    };
-  }
+  const paths = openApiPaths(dialectOf(schemaOf), operations);
   paths['/.well-known/jwks.json'] = { get: keySetOperation(schemaOf) };
   return {
     openapi: '3.1.0',

@@ -13,30 +13,55 @@ export const tags = {
 } as const;
 type Tag = keyof typeof tags;
 
-/** One operation of the contract. The OpenAPI document is generated from this list. A test checks the gateway's routes against it. */
+/** What a credential of `/admin/v1` may do. */
+export type OperationScope = 'read' | 'people' | 'act' | 'keys';
+
+/**
+ * Examples of the OpenAPI document, by name. Parameters are those of the path and the query. Tests validate each against its schema, and
+ * send the requests to a gateway.
+ */
+export interface OperationExamples {
+  readonly parameters?: Readonly<Record<string, string | number>>;
+  readonly request?: Readonly<Record<string, unknown>>;
+  readonly response?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * One operation of `/v1`, which MCP servers call, or of `/admin/v1`, which operators call. Routes, clients, commands, documents and the
+ * tables of the documentation follow from it.
+ */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** OpenAPI path template. */
   readonly path: string;
-  readonly tag: Tag;
+  /** Of `/v1`. */
+  readonly tag?: Tag;
+  /** Of `/admin/v1`. All scopes except `read` need a reason, for the audit trail. */
+  readonly scope?: OperationScope;
   readonly summary: string;
   readonly parameters?: z.ZodObject;
+  /** Undefined: the query is not read. */
   readonly query?: z.ZodObject;
+  /** Undefined: no body, or an empty object. */
   readonly body?: z.ZodType;
   /** The body is optional. */
   readonly optionalBody?: true;
   /** Accepts an `Idempotency-Key`, described here. */
   readonly idempotencyKey?: string;
-  /** The `Idempotency-Key` is required. */
-  readonly requiresIdempotencyKey?: true;
+  /** The `Idempotency-Key` is required: what is said to a request without one. */
+  readonly requiresIdempotencyKey?: string;
   /**
-   * Responds with an endless stream of server-sent events (HTML, section 9.2), which resumes after `Last-Event-ID`. The schema
-   * of the response describes the JSON `data` of each event.
+   * Responds with an endless stream of server-sent events (HTML, section 9.2), which resumes after `Last-Event-ID`. The output describes
+   * the JSON `data` of each event.
    */
   readonly streams?: true;
-  readonly responses: Readonly<Record<number, { readonly description: string; readonly schema: z.ZodType }>>;
+  /** Of every successful response. */
+  readonly output: z.ZodType;
+  /** Statuses of success, each with its description. */
+  readonly responses: Readonly<Record<number, string>>;
   /** Problems in addition to those of every operation. */
   readonly problems: readonly ProblemCode[];
+  readonly examples?: OperationExamples;
 }
 
 /** Problems that any operation can return. */

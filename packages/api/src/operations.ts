@@ -1,13 +1,18 @@
 import { z } from 'zod/v4';
 import { callerSchema } from './caller.ts';
 import {
+  type AccessTokenBody,
   accessTokenRequestSchema,
   accessTokenSchema,
+  type ConnectionListBody,
   connectionListSchema,
   listConnectionsQuerySchema,
+  type RemovedConnectionBody,
   removedConnectionSchema,
 } from './connections.ts';
 import {
+  type CredentialListBody,
+  type CredentialValuesBody,
   credentialIdSchema,
   credentialListSchema,
   credentialValuesSchema,
@@ -16,13 +21,33 @@ import {
   removedCredentialSchema,
 } from './credentials.ts';
 import {
+  type ElicitationBody,
   elicitationSchema,
   issueElicitationSchema,
+  type VerifiedElicitationBody,
   verifiedElicitationSchema,
   verifyElicitationSchema,
   waitQuerySchema,
 } from './elicitations.ts';
-import { eventSchema, eventsQuerySchema } from './events.ts';
+import { type EventBody, eventSchema, eventsQuerySchema } from './events.ts';
+import {
+  authorizationCompleted,
+  authorizationPending,
+  caller,
+  confirmationCompleted,
+  connectionId,
+  createdAt,
+  credentialFacts,
+  credentialId,
+  elicitationId,
+  endedAt,
+  issue,
+  payment,
+  redeemedExamples,
+  refund,
+  subject,
+  tokenFacts,
+} from './examples.ts';
 import { connectionIdSchema, elicitationIdSchema } from './identifiers.ts';
 import type { Operation } from './operation.ts';
 import { redeemedElicitationSchema, redeemRequestSchema } from './redemption.ts';
@@ -37,11 +62,14 @@ export const operations = {
     method: 'GET',
     path: '/v1/me',
     tag: 'Caller',
+    query: z.strictObject({}),
     summary: 'Read who this caller is and what it may request: the registration of its MCP server.',
+    output: callerSchema,
     responses: {
-      200: { description: 'Nothing secret, and nothing about other MCP servers.', schema: callerSchema },
+      200: 'Nothing secret, and nothing about other MCP servers.',
     },
     problems: [],
+    examples: { response: { tracker: caller } },
   },
   issueElicitation: {
     method: 'POST',
@@ -53,14 +81,12 @@ export const operations = {
       'Scoped to the MCP server and the subject: the same key for another subject is a different key. For 24 hours the same key with ' +
       'the same body gets the same response, also while the first request is in flight; another body gets ' +
       '`idempotency_key_reused`. A refused request leaves its key free.',
+    output: elicitationSchema,
     responses: {
-      200: {
-        description:
-          'An open elicitation for the same request. Or `completed`, if a connection or a lasting credential already serves, or ' +
-          'if the user has answered the same request and the result has not been redeemed.',
-        schema: elicitationSchema,
-      },
-      201: { description: 'Issued.', schema: elicitationSchema },
+      200:
+        'An open elicitation for the same request. Or `completed`, if a connection or a lasting credential already serves, or ' +
+        'if the user has answered the same request and the result has not been redeemed.',
+      201: 'Issued.',
     },
     problems: [
       'kind_not_allowed',
@@ -86,6 +112,7 @@ export const operations = {
       'upstream_unavailable',
       'provider_unavailable',
     ],
+    examples: { request: issue, response: { authorization: authorizationPending } },
   },
   readElicitation: {
     method: 'GET',
@@ -95,8 +122,13 @@ export const operations = {
       'Read an elicitation. With `wait`, the response comes when its status is terminal or the wait has timed out.',
     parameters: byElicitation,
     query: waitQuerySchema,
-    responses: { 200: { description: 'As it stands.', schema: elicitationSchema } },
+    output: elicitationSchema,
+    responses: { 200: 'As it stands.' },
     problems: ['not_found'],
+    examples: {
+      parameters: { elicitationId, wait: 45 },
+      response: { pending: authorizationPending, completed: authorizationCompleted },
+    },
   },
   cancelElicitation: {
     method: 'POST',
@@ -104,8 +136,13 @@ export const operations = {
     tag: 'Elicitations',
     summary: 'Cancel. Cancelling a cancelled elicitation returns it unchanged.',
     parameters: byElicitation,
-    responses: { 200: { description: 'Cancelled.', schema: elicitationSchema } },
+    output: elicitationSchema,
+    responses: { 200: 'Cancelled.' },
     problems: ['not_found', 'already_ended', 'illegal_transition', 'payment_in_progress', 'upstream_unavailable'],
+    examples: {
+      parameters: { elicitationId },
+      response: { cancelled: { ...authorizationPending, status: 'cancelled', endedAt } satisfies ElicitationBody },
+    },
   },
   redeemElicitation: {
     method: 'POST',
@@ -117,8 +154,9 @@ export const operations = {
     optionalBody: true,
     idempotencyKey:
       'Identifies this redemption: the same key gets the same result again, any other key gets `already_redeemed`.',
+    output: redeemedElicitationSchema,
     responses: {
-      200: { description: 'The result. Each elicitation is redeemed once.', schema: redeemedElicitationSchema },
+      200: 'The result. Each elicitation is redeemed once.',
     },
     problems: [
       'not_found',
@@ -128,6 +166,11 @@ export const operations = {
       'payment_refunded',
       'encryption_key_not_registered',
     ],
+    examples: {
+      parameters: { elicitationId },
+      request: { plain: {} },
+      response: redeemedExamples,
+    },
   },
   verifyElicitation: {
     method: 'POST',
@@ -136,7 +179,8 @@ export const operations = {
     summary: "Report the user of the application's own browser session (identity mode `external`).",
     parameters: byElicitation,
     body: verifyElicitationSchema,
-    responses: { 200: { description: 'The user matches. Redirect the browser.', schema: verifiedElicitationSchema } },
+    output: verifiedElicitationSchema,
+    responses: { 200: 'The user matches. Redirect the browser.' },
     problems: [
       'not_found',
       'wrong_person',
@@ -146,6 +190,21 @@ export const operations = {
       'quota_exceeded',
       'upstream_unavailable',
     ],
+    examples: {
+      parameters: { elicitationId },
+      request: {
+        signedIn: { verificationId: 'vf_9hT2kQ6wYb3n', subject, authTime: 1_795_262_280 },
+      },
+      response: {
+        matches: {
+          ...confirmationCompleted,
+          status: 'active',
+          endedAt: undefined,
+          outcome: undefined,
+          continueUrl: 'https://gate.example.com/login/continue?ticket=eyJhbGciOiJkaXIifQ..c2Vh.bGVk.dGFn',
+        } satisfies VerifiedElicitationBody,
+      },
+    },
   },
   readPayment: {
     method: 'GET',
@@ -153,8 +212,10 @@ export const operations = {
     tag: 'Payments',
     summary: 'Read how a payment stands: its refunds and disputes. Its record is kept longer than its elicitation.',
     parameters: byElicitation,
-    responses: { 200: { description: 'As the processor has last reported it.', schema: paymentSchema } },
+    output: paymentSchema,
+    responses: { 200: 'As the processor has last reported it.' },
     problems: ['not_found'],
+    examples: { parameters: { elicitationId }, response: { partiallyRefunded: payment } },
   },
   refundPayment: {
     method: 'POST',
@@ -163,17 +224,15 @@ export const operations = {
     summary: 'Pay back a part of a payment, or all of it.',
     parameters: byElicitation,
     body: refundRequestSchema,
-    requiresIdempotencyKey: true,
+    requiresIdempotencyKey: 'a refund needs a key that names it',
     idempotencyKey:
       'Required. As long as the payment is kept, the same key with the same body is the same refund, and gets it as it now stands. ' +
       'Another body gets `idempotency_key_reused`.',
+    output: refundSchema,
     responses: {
-      201: {
-        description:
-          'Reserved. `pending` if the processor has not confirmed it yet: the gateway goes on, and announces `payment.refunded` or ' +
-          '`payment.refund_failed`.',
-        schema: refundSchema,
-      },
+      201:
+        'Reserved. `pending` if the processor has not confirmed it yet: the gateway goes on, and announces `payment.refunded` or ' +
+        '`payment.refund_failed`.',
     },
     problems: [
       'not_found',
@@ -184,6 +243,14 @@ export const operations = {
       'refund_not_possible',
       'idempotency_key_reused',
     ],
+    examples: {
+      parameters: { elicitationId },
+      request: {
+        partial: { minorUnits: 1245, reason: 'One copy was damaged' },
+        full: { reason: 'Order cancelled' },
+      },
+      response: { succeeded: refund },
+    },
   },
   listenToEvents: {
     method: 'GET',
@@ -192,15 +259,24 @@ export const operations = {
     summary: "Listen to the events of this MCP server's elicitations, from now on or after an earlier event.",
     query: eventsQuerySchema,
     streams: true,
+    output: eventSchema,
     responses: {
-      200: {
-        description:
-          'Endless server-sent events: `event` is the type, `id` the position to resume after, `data` this object. At least ' +
-          'once, in order within one elicitation. The status in the response to a read is always authoritative.',
-        schema: eventSchema,
-      },
+      200:
+        'Endless server-sent events: `event` is the type, `id` the position to resume after, `data` this object. At least ' +
+        'once, in order within one elicitation. The status in the response to a read is always authoritative.',
     },
     problems: ['events_gone'],
+    examples: {
+      response: {
+        completed: {
+          eventId: 'ev_7f6hK0Qw.4',
+          type: 'elicitation.completed',
+          elicitationId,
+          kind: 'authorization',
+          occurredAt: endedAt,
+        } satisfies EventBody,
+      },
+    },
   },
   listConnections: {
     method: 'GET',
@@ -208,8 +284,27 @@ export const operations = {
     tag: 'Connections',
     summary: "List a subject's connections that this MCP server may use.",
     query: listConnectionsQuerySchema,
-    responses: { 200: { description: 'Possibly none.', schema: connectionListSchema } },
+    output: connectionListSchema,
+    responses: { 200: 'Possibly none.' },
     problems: ['issuer_not_allowed'],
+    examples: {
+      parameters: { ...subject, provider: 'forge' },
+      response: {
+        one: {
+          connections: [
+            {
+              connectionId,
+              provider: 'forge',
+              scopes: ['repo'],
+              account: { id: '4711', name: 'alice' },
+              status: 'usable',
+              createdAt,
+              updatedAt: endedAt,
+            },
+          ],
+        } satisfies ConnectionListBody,
+      },
+    },
   },
   getAccessToken: {
     method: 'POST',
@@ -219,7 +314,8 @@ export const operations = {
     parameters: byConnection,
     body: accessTokenRequestSchema,
     optionalBody: true,
-    responses: { 200: { description: 'Keep it in memory only.', schema: accessTokenSchema } },
+    output: accessTokenSchema,
+    responses: { 200: 'Keep it in memory only.' },
     problems: [
       'not_found',
       'reauthorization_required',
@@ -229,6 +325,11 @@ export const operations = {
       'upstream_unavailable',
       'provider_unavailable',
     ],
+    examples: {
+      parameters: { connectionId },
+      request: { plain: { tool: 'list_repositories' } },
+      response: { bearer: { ...tokenFacts, accessToken: 'the-access-token' } satisfies AccessTokenBody },
+    },
   },
   removeConnection: {
     method: 'DELETE',
@@ -236,10 +337,15 @@ export const operations = {
     tag: 'Connections',
     summary: 'Delete a connection here and end its grant at the provider.',
     parameters: byConnection,
+    output: removedConnectionSchema,
     responses: {
-      200: { description: 'Deleted here, whatever the provider responds.', schema: removedConnectionSchema },
+      200: 'Deleted here, whatever the provider responds.',
     },
     problems: ['not_found'],
+    examples: {
+      parameters: { connectionId },
+      response: { revoked: { connectionId, revocation: 'revoked' } satisfies RemovedConnectionBody },
+    },
   },
   listCredentials: {
     method: 'GET',
@@ -247,8 +353,15 @@ export const operations = {
     tag: 'Credentials',
     summary: "List a subject's lasting credentials that this MCP server may read.",
     query: listCredentialsQuerySchema,
-    responses: { 200: { description: 'May be empty. Never contains values.', schema: credentialListSchema } },
+    output: credentialListSchema,
+    responses: { 200: 'May be empty. Never contains values.' },
     problems: ['issuer_not_allowed'],
+    examples: {
+      parameters: { ...subject, name: 'acme-api' },
+      response: {
+        one: { credentials: [{ ...credentialFacts, createdAt, updatedAt: createdAt }] } satisfies CredentialListBody,
+      },
+    },
   },
   readCredential: {
     method: 'POST',
@@ -258,8 +371,19 @@ export const operations = {
     parameters: byCredential,
     body: readCredentialRequestSchema,
     optionalBody: true,
-    responses: { 200: { description: 'Keep it in memory only.', schema: credentialValuesSchema } },
+    output: credentialValuesSchema,
+    responses: { 200: 'Keep it in memory only.' },
     problems: ['not_found', 'encryption_key_not_registered', 'confusable_name'],
+    examples: {
+      parameters: { credentialId },
+      request: { plain: { tool: 'list_orders' } },
+      response: {
+        plain: {
+          ...credentialFacts,
+          values: { api_key: 'the-key-that-the-user-typed' },
+        } satisfies CredentialValuesBody,
+      },
+    },
   },
   removeCredential: {
     method: 'DELETE',
@@ -267,8 +391,10 @@ export const operations = {
     tag: 'Credentials',
     summary: 'Delete a lasting credential.',
     parameters: byCredential,
-    responses: { 200: { description: 'Gone.', schema: removedCredentialSchema } },
+    output: removedCredentialSchema,
+    responses: { 200: 'Gone.' },
     problems: ['not_found'],
+    examples: { parameters: { credentialId }, response: { removed: { credentialId } } },
   },
 } as const satisfies Record<string, Operation>;
 

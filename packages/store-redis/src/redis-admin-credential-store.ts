@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Keys } from './keys.ts';
 import { decode, encode, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
-import { fieldsOf, textOf } from './reply.ts';
+import { fieldsOf, textOf } from './values.ts';
 
 const schema = z.object({
   name: text,

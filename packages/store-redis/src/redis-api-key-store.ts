@@ -13,7 +13,7 @@ import {
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
 
 const changeSchema = z.object({ by: text, reason: text });
 const aboutSchema = z.object({

@@ -24,7 +24,7 @@ import { z } from 'zod';
 import type { Keys } from './keys.ts';
 import { decode, elicitationId, encode, shareText, subject, text, time } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './values.ts';
 
 const browserSessionSchema = z.object({
   subject,

@@ -2,7 +2,7 @@ import type { ClientRegistrationStore } from '@postern/elicitation';
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './reply.ts';
+import { isAbsent, listOf, textOf } from './values.ts';
 
 const clientRegistrationSchema = z.object({ sealedRegistration: text });
 

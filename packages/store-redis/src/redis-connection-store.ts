@@ -18,7 +18,7 @@ import { LRUCache } from 'lru-cache';
 import { connectionOf, encodeConnection, LASTING_FIELDS } from './records/lasting-records.ts';
 import { encodeUse } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
+import { isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
 
 /** The transition that completes an elicitation creates its connection, so this port has no verb for that. */
 export class RedisConnectionStore extends RedisPort implements ConnectionStore {

@@ -12,7 +12,7 @@ import {
 import { credentialOf, LASTING_FIELDS } from './records/lasting-records.ts';
 import { encodeUse } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf } from './reply.ts';
+import { isAbsent, listOf } from './values.ts';
 
 /** The transition that completes an elicitation creates its credential, so this port has no verb for that. */
 export class RedisCredentialStore extends RedisPort implements CredentialStore {

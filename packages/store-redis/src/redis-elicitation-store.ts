@@ -47,8 +47,7 @@ import { encodePayment } from './records/payment-record.ts';
 import { decode, encode, layoutNamedIn, shareText, subject, text, unreadable } from './records/record-layout.ts';
 import { type RedisLink, RedisPort } from './redis-link.ts';
 import { encodeOneTime } from './redis-one-time-store.ts';
-import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
-import { scalar } from './script.ts';
+import { isAbsent, listOf, numberOf, scalar, textOf, unknownResult } from './values.ts';
 
 /** Dependencies of the elicitation scripts. */
 interface ElicitationScripts {

@@ -11,7 +11,7 @@ import {
 import { z } from 'zod';
 import { connectionId, decode, encode, subject, text, time } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
+import { isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
 
 const count = z.int().nonnegative();
 const progressSchema = z.object({

@@ -5,8 +5,8 @@ import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import type { Keys } from './keys.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
-import { listOf, textOf } from './reply.ts';
-import { methodOf, type Scalar, scalar, valuesOf } from './script.ts';
+import { methodOf, valuesOf } from './script.ts';
+import { listOf, type Scalar, scalar, textOf } from './values.ts';
 
 /** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
 export interface StoreGuard {

@@ -9,7 +9,7 @@ import {
 import { z } from 'zod';
 import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, textOf } from './reply.ts';
+import { listOf, textOf } from './values.ts';
 
 const oneTimeSchema = z.object({
   elicitationId,

@@ -21,7 +21,7 @@ import {
 import { z } from 'zod';
 import { decode, encode, shareText, subject, text, time, unreadable } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
 
 const passkeySchema = z.object({
   passkeyId: text,

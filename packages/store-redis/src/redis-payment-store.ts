@@ -20,7 +20,7 @@ import type { CommittedEvents } from './committed-events.ts';
 import type { Keys } from './keys.ts';
 import { decodePayment, encodePayment } from './records/payment-record.ts';
 import { type RedisLink, RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
 
 export interface PaymentStoreOptions {
   readonly retentionMs: number;

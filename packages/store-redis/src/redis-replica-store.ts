@@ -2,7 +2,7 @@ import { type ListedReplica, oldestFirst, type ReplicaRecord, type ReplicaStore 
 import { z } from 'zod';
 import { decode, encode, text } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, textOf, unknownResult } from './reply.ts';
+import { listOf, textOf, unknownResult } from './values.ts';
 
 const recordSchema = z.object({
   instance: text,

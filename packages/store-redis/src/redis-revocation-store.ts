@@ -11,7 +11,7 @@ import {
 import { z } from 'zod';
 import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './records/record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
+import { listOf, numberOf, textOf } from './values.ts';
 
 /** A revocation contains the whole record of its connection; only these members are read. */
 const revocationSchema = z.object({

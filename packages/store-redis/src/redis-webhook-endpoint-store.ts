@@ -1,5 +1,5 @@
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './reply.ts';
+import { isAbsent, listOf, textOf } from './values.ts';
 
 export type DisabledReason = 'gone' | 'failing';
 

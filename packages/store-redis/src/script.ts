@@ -1,5 +1,4 @@
-/** A value of a command. Redis knows only text. */
-export type Scalar = string | number;
+import { type Scalar, scalar } from './values.ts';
 
 /**
  * The interface of a Lua script: the one list of its names. The caller passes objects with these names, and the script reads
@@ -98,13 +97,6 @@ function push(sent: string[], arg: Exclude<Arg, { readonly kind: 'clock' }>, val
       for (const row of listed(value))
         for (const [name, column] of Object.entries(arg.columns)) push(sent, column, Reflect.get(Object(row), name));
   }
-}
-
-/** ioredis would flatten an array or an object into further values. @throws TypeError */
-export function scalar(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
-  throw new TypeError('Only strings and whole numbers are sent to Redis.');
 }
 
 function listed(value: unknown): readonly unknown[] {

@@ -16,7 +16,7 @@ import type { Keys } from './keys.ts';
 import { decode, elicitationId, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import { type RedisLink, RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './reply.ts';
+import { isAbsent, listOf, textOf } from './values.ts';
 
 const boundSchema = z.object({ owner: text, subject, elicitationId });
 const schemas = {

@@ -1,17 +1,19 @@
 import rateLimit from '@fastify/rate-limit';
-import { openApiDocument, operations } from '@postern/api';
+import { type OperationId, openApiDocument, operations } from '@postern/api';
 import type { FastifyPluginAsync } from 'fastify';
-import { connectionRoutes } from './authorization/connection-routes.ts';
+import { connectionHandlers } from './authorization/connection-handlers.ts';
 import type { GatewayDeps } from './deps.ts';
-import { elicitationRoutes } from './elicitations/elicitation-routes.ts';
-import { credentialRoutes } from './entries/credential-routes.ts';
-import { eventRoutes } from './events/event-routes.ts';
+import { elicitationHandlers, waitingRead } from './elicitations/elicitation-handlers.ts';
+import { credentialHandlers } from './entries/credential-handlers.ts';
+import { eventHandlers } from './events/event-handlers.ts';
 import { allowedToCaller } from './mcp-servers/allowed-to-caller.ts';
-import { addCallerChecks, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
-import { callerRoutes } from './mcp-servers/caller-routes.ts';
-import { paymentRoutes } from './payments/payment-routes.ts';
+import type { ApiContext, ApiHandlers } from './mcp-servers/api-handlers.ts';
+import { addCallerChecks, authenticatedCallerOf, callerOf, createCallerAuth } from './mcp-servers/caller-auth.ts';
+import { callerHandlers } from './mcp-servers/caller-handlers.ts';
+import { paymentHandlers } from './payments/payment-handlers.ts';
 import { enterShare } from './platform/http/http-app.ts';
-import { addJsonParser } from './platform/http/parse.ts';
+import { mountOperations, type OperationsApi } from './platform/http/mount-operations.ts';
+import { addJsonParser, parse } from './platform/http/parse.ts';
 import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
 
 /** Paths of the contract as patterns, to distinguish 405 from 404. */
@@ -19,6 +21,30 @@ const patterns = Object.values(operations).map(({ path, method }) => ({
   methods: method === 'GET' ? [method, 'HEAD'] : [method],
   pattern: new RegExp(`^${path.replace(/\{[^{}]+\}/g, '[^/]+')}$`),
 }));
+
+const handlersOf = (deps: GatewayDeps): ApiHandlers<OperationId> => ({
+  ...callerHandlers(deps),
+  ...elicitationHandlers(deps),
+  ...paymentHandlers(deps),
+  ...eventHandlers(deps),
+  ...connectionHandlers(deps),
+  ...credentialHandlers(deps),
+});
+
+const operationsApi = ({ waitingRequests }: Pick<GatewayDeps, 'waitingRequests'>): OperationsApi<ApiContext> => ({
+  // An id that cannot exist has the answer of an unknown one.
+  parameters: request => request.params,
+  parse,
+  readsAbsentBody: false,
+  answersHead: true,
+  contextOf: (request, reply) => ({
+    caller: callerOf(request),
+    request,
+    reply,
+    signal: () => waitingRequests.signalOf(reply, authenticatedCallerOf(request)),
+  }),
+  configs: { readElicitation: waitingRead },
+});
 
 /** The API for MCP servers: every request is authenticated, every request and response body is JSON. */
 export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
@@ -60,12 +86,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
             detail: limitDetail(`${max} requests a minute`, 'mcpServers[].limits.requestsPerMinute'),
           }),
       });
-      await api.register(callerRoutes, { deps });
-      await api.register(elicitationRoutes, { deps });
-      await api.register(paymentRoutes, { deps });
-      await api.register(eventRoutes, { deps });
-      await api.register(connectionRoutes, { deps });
-      await api.register(credentialRoutes, { deps });
+      mountOperations(api, operations, handlersOf(deps), operationsApi(deps));
 
       api.setNotFoundHandler((request, reply) => {
         const path = request.url.split('?', 1)[0] ?? '';

@@ -12,6 +12,7 @@ import { createRegisteredNames, namesIn, type RegisteredNames } from './mcp-serv
 import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/registered-mcp-server.ts';
 import { createWaitingRequests, type WaitingRequests } from './mcp-servers/waiting-requests.ts';
 import { createPayments, type Payments } from './payments/create-payments.ts';
+import { elicitationAudit } from './platform/audit/audit-log.ts';
 import { announcementsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/shared-secret.ts';
@@ -76,7 +77,7 @@ export async function createDeps(
       connections: stores.connections,
       notifier: stores.notifier,
       providers: name => defaultScopes.get(name),
-      audit: auditLog.elicitation,
+      audit: elicitationAudit(auditLog),
       entropy,
       now,
     }),

@@ -110,7 +110,11 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
       const problem = pageErrorProblem(error) ?? reportedProblem(deps, request, error) ?? problemFor('internal_error');
       // The page of an unknown elicitation has no number.
       if (problem.code !== 'not_found')
-        deps.auditLog.pageFailed({ requestId: request.id, route: request.routeOptions.url, status: problem.status });
+        deps.auditLog.record('page.failed', {
+          requestId: request.id,
+          route: request.routeOptions.url,
+          status: problem.status,
+        });
       return sendErrorPage(views, request, reply, problem, error);
     });
 

@@ -181,8 +181,7 @@ export const completionFaults: readonly Fault[] = [
     name: 'a payment that was paid back keeps its person from paying again',
     breaks: 'S219',
     file: 'services/gateway/src/elicitations/redemption-flow.ts',
-    original:
-      "        await p.stores.elicitations.redeem({ elicitationId, redemption: digestOf('payment_refunded') });\n",
+    original: "      await stores.elicitations.redeem({ elicitationId, redemption: digestOf('payment_refunded') });\n",
     replacement: '',
     foundBy: ['test/e2e/refunds.test.ts'],
   },

@@ -37,7 +37,7 @@ export const passkeysFaults: readonly Fault[] = [
     name: 'a first passkey counts at once after a sign-in for something else',
     breaks: 'S67',
     file: 'services/gateway/src/payments/approvals.ts',
-    original: "isProvedFor(elicitation, browserSession) ? 'limited' : 'later'",
+    original: "this.#isProvedFor(elicitation, browserSession) ? 'limited' : 'later'",
     replacement: "'limited'",
     foundBy: ['services/gateway/src/payments/passkey-flow.test.ts'],
   },

@@ -139,8 +139,8 @@ export const paymentsFaults: readonly Fault[] = [
     name: 'the log omits the refusal of the processor',
     breaks: 'S71',
     file: 'services/gateway/src/payments/payment-flow.ts',
-    original: 'auditLog.chargeRefused(elicitation, processor.name, error.details);',
-    replacement: 'auditLog.chargeRefused(elicitation, processor.name, {});',
+    original: 'processor: processor.name, ...error.details });',
+    replacement: 'processor: processor.name });',
     foundBy: ['services/gateway/src/payments/payment-flow.test.ts'],
   },
   {

@@ -281,9 +281,9 @@ export const signInFaults: readonly Fault[] = [
     breaks: 'S172',
     file: 'services/gateway/src/identity/logout-routes.ts',
     original:
-      '    await browser.endSession(request, reply);\n    if (browserSession !== undefined) deps.auditLog.signedOut({ subject: browserSession.subject });\n',
+      "    await browser.endSession(request, reply);\n    if (browserSession !== undefined) deps.auditLog.record('browser.signed_out', { subject: browserSession.subject });\n",
     replacement:
-      '    if (browserSession !== undefined) deps.auditLog.signedOut({ subject: browserSession.subject });\n    await browser.endSession(request, reply);\n',
+      "    if (browserSession !== undefined) deps.auditLog.record('browser.signed_out', { subject: browserSession.subject });\n    await browser.endSession(request, reply);\n",
     foundBy: ['test/e2e/back-channel-logout.test.ts'],
   },
   {

@@ -20,7 +20,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a caller sees the providers of other MCP servers',
     breaks: 'S97',
-    file: 'services/gateway/src/mcp-servers/caller-routes.ts',
+    file: 'services/gateway/src/mcp-servers/caller-handlers.ts',
     original: 'caller.providers.includes(provider.name) ? [shown(provider)] : []',
     replacement: '[shown(provider)]',
     foundBy: ['test/api/caller.test.ts'],

@@ -6,17 +6,14 @@ import { urlToHttpOptions } from 'node:url';
 import {
   type AccessTokenBody,
   type AccessTokenRequest,
-  accessTokenSchema,
   type ConnectionListBody,
   type CredentialListBody,
   type CredentialValuesBody,
-  connectionListSchema,
-  credentialListSchema,
-  credentialValuesSchema,
   type ElicitationBody,
   elicitationSchema,
   type IssueElicitationInput,
   MAX_WAIT_SECONDS,
+  operations,
   type ProblemCode,
   problemSchema,
   type ReadCredentialRequest,
@@ -24,9 +21,7 @@ import {
   type RedeemRequest,
   type RefundBody,
   type RefundRequestBody,
-  redeemedElicitationSchema,
-  refundSchema,
-  removedCredentialSchema,
+  requestOf,
   terminalStatuses,
 } from '@postern/api';
 import { importJWK, importPKCS8, type JWK, SignJWT } from 'jose';
@@ -98,34 +93,31 @@ const RENEWAL_MS = 30_000;
 /** Maximum time that the gateway waits for a payment processor. */
 const PROCESSOR_MS = 30_000;
 
-/** A path whose values may have any character. */
-const at = (parts: TemplateStringsArray, ...values: string[]): string =>
-  String.raw({ raw: parts }, ...values.map(encodeURIComponent));
-
 export function createGatewayClient(options: GatewayRequestOptions): GatewayClient {
   const send = createGatewayRequest(options);
-  const elicitation = { schema: webElicitationSchema };
+  const openable = { schema: webElicitationSchema };
   return {
-    issue: (body, signal) =>
+    issue(body, signal) {
       // One key for all attempts, so that a lost response does not create a second elicitation.
-      send({ ...post('/v1/elicitations', body), ...elicitation, headers: { 'idempotency-key': randomUUID() }, signal }),
+      const idempotencyKey = randomUUID();
+      return send({ ...requestOf(operations.issueElicitation, { body, idempotencyKey }), ...openable, signal });
+    },
 
     read(elicitationId, waitSeconds, signal) {
       const wait = Math.max(0, Math.min(MAX_WAIT_SECONDS, Math.floor(waitSeconds)));
-      const query = wait > 0 ? `?wait=${wait}` : '';
+      const query = wait > 0 ? { wait } : {};
       // After a refused wait, `WaitingReads` reads the status without waiting.
       const final = wait > 0 ? (['overloaded', 'too_many_concurrent_requests'] as const) : [];
-      const path = at`/v1/elicitations/${elicitationId}` + query;
-      return send({ method: 'GET', path, ...elicitation, extraMs: wait * 1000, final, signal });
+      const request = requestOf(operations.readElicitation, { parameters: { elicitationId }, query });
+      return send({ ...request, ...openable, extraMs: wait * 1000, final, signal });
     },
 
     cancel: (elicitationId, signal) =>
-      send({ ...post(at`/v1/elicitations/${elicitationId}/cancel`), ...elicitation, signal }),
+      send({ ...requestOf(operations.cancelElicitation, { parameters: { elicitationId } }), ...openable, signal }),
 
-    accessToken: (connectionId, request, signal) =>
+    accessToken: (connectionId, body, signal) =>
       send({
-        ...post(at`/v1/connections/${connectionId}/access-token`, request),
-        schema: accessTokenSchema,
+        ...requestOf(operations.getAccessToken, { parameters: { connectionId }, body }),
         extraMs: RENEWAL_MS,
         signal,
         // The gateway has already waited for the provider.
@@ -133,41 +125,29 @@ export function createGatewayClient(options: GatewayRequestOptions): GatewayClie
       }),
 
     connections: ({ issuer, subject }, provider, signal) =>
-      send({ ...get('/v1/connections', { issuer, subject, provider }), schema: connectionListSchema, signal }),
+      send({ ...requestOf(operations.listConnections, { query: { issuer, subject, provider } }), signal }),
 
-    redeem: (elicitationId, redemption, request, signal) =>
-      send({
-        ...post(at`/v1/elicitations/${elicitationId}/redeem`, request),
-        schema: redeemedElicitationSchema,
-        headers: { 'idempotency-key': redemption },
-        signal,
-      }),
+    redeem(elicitationId, idempotencyKey, body, signal) {
+      const input = { parameters: { elicitationId }, body, idempotencyKey };
+      return send({ ...requestOf(operations.redeemElicitation, input), signal });
+    },
 
     credentials: ({ issuer, subject }, name, signal) =>
-      send({ ...get('/v1/credentials', { issuer, subject, name }), schema: credentialListSchema, signal }),
+      send({ ...requestOf(operations.listCredentials, { query: { issuer, subject, name } }), signal }),
 
-    readCredential: (credentialId, request, signal) =>
-      send({ ...post(at`/v1/credentials/${credentialId}/values`, request), schema: credentialValuesSchema, signal }),
+    readCredential: (credentialId, body, signal) =>
+      send({ ...requestOf(operations.readCredential, { parameters: { credentialId }, body }), signal }),
 
-    refund: (elicitationId, key, request, signal) =>
-      send({
-        ...post(at`/v1/payments/${elicitationId}/refunds`, request),
-        schema: refundSchema,
-        headers: { 'idempotency-key': key },
-        extraMs: PROCESSOR_MS,
-        signal,
-      }),
+    refund(elicitationId, idempotencyKey, body, signal) {
+      const input = { parameters: { elicitationId }, body, idempotencyKey };
+      return send({ ...requestOf(operations.refundPayment, input), extraMs: PROCESSOR_MS, signal });
+    },
 
     async removeCredential(credentialId, signal) {
-      const path = at`/v1/credentials/${credentialId}`;
-      await send({ method: 'DELETE', path, schema: removedCredentialSchema, signal });
+      await send({ ...requestOf(operations.removeCredential, { parameters: { credentialId } }), signal });
     },
   };
 }
-
-const post = (path: string, body?: unknown) => ({ method: 'POST', path, body }) as const;
-const get = (path: string, query: Record<string, string>) =>
-  ({ method: 'GET', path: `${path}?${new URLSearchParams(query)}` }) as const;
 
 const METHODS: Readonly<Record<keyof GatewayClient, true>> = {
   issue: true,
@@ -219,7 +199,7 @@ export interface GatewayCall<T> {
   readonly path: string;
   readonly schema: z.ZodType<T>;
   readonly body?: unknown;
-  readonly headers?: Record<string, string>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly extraMs?: number;
   /** Problem codes that are not retried, because the caller handles them. */
   readonly final?: readonly GatewayError['code'][];

@@ -14,7 +14,7 @@ import {
   retryReasons,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { isAbsent, numberOf, textOf } from '../reply.ts';
+import { isAbsent, numberOf, textOf } from '../values.ts';
 import {
   connectionId,
   credentialId,

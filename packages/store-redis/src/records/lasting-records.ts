@@ -10,7 +10,7 @@ import {
   type NewCredential,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { isAbsent, numberOf, textOf } from '../reply.ts';
+import { isAbsent, numberOf, textOf } from '../values.ts';
 import {
   connectionId,
   credentialId,

@@ -27,7 +27,7 @@ export interface ErasureDeps extends AccountScopeDeps {
   readonly service: AccountScopeDeps['service'] & Pick<ElicitationService, 'find' | 'decline' | 'fail'>;
   readonly credentialFlow: Pick<CredentialFlow, 'delete'>;
   readonly disconnection: Pick<Disconnection, 'disconnectAll'>;
-  readonly auditLog: Pick<AuditLog, 'erased'>;
+  readonly auditLog: AuditLog;
 }
 
 /**
@@ -87,7 +87,7 @@ export function createErasure({ deps }: { readonly deps: ErasureDeps }) {
         await deps.stores.mutes.unmute(subject, mcpServerId);
       await deps.stores.payments.forgetPaid({ subject, voucher: visitorIn(browserSession).vouchedBy });
       await deps.stores.browserSessions.endAll(browserSession, longestSessionMs(deps.config));
-      deps.auditLog.erased({
+      deps.auditLog.record('account.erased', {
         subject,
         declined: ended.filter(Boolean).length,
         connections: disconnected.length,

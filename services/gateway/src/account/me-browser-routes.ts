@@ -14,7 +14,7 @@ const END_ALL_PATH = `${BROWSERS_PATH}/end`;
 export interface MeBrowserRoutesDeps extends AccountGuardDeps, ProviderLogoutDeps {
   readonly config: ProviderLogoutDeps['config'] & Pick<GatewayConfig, 'browserSession'>;
   readonly stores: Pick<Stores, 'browserSessions' | 'oneTime'>;
-  readonly auditLog: Pick<AuditLog, 'signedOutEverywhere'>;
+  readonly auditLog: AuditLog;
 }
 
 /** The browsers in which the user is signed in; signing out of all of them. */
@@ -48,7 +48,7 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
   app.post(END_ALL_PATH, (request, reply) =>
     guardPost(request, reply, async browserSession => {
       await browserSessions.endAll(browserSession, longestSessionMs(deps.config));
-      deps.auditLog.signedOutEverywhere({ subject: browserSession.subject });
+      deps.auditLog.record('browser.signed_out_everywhere', { subject: browserSession.subject });
       await browser.endSession(request, reply);
       const context = views.context(request);
       const endSessionHref = await providerLogout.offer(reply, browserSession, context.locale);

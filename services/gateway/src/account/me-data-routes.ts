@@ -29,7 +29,7 @@ export interface MeDataRoutesDeps extends AccountGuardDeps, AccountExportDeps, E
   readonly stores: AccountExportDeps['stores'] & ErasureDeps['stores'] & Pick<Stores, 'passkeys'>;
   readonly service: AccountExportDeps['service'] & ErasureDeps['service'];
   readonly credentialFlow: MeCredentialsDeps['credentialFlow'] & ErasureDeps['credentialFlow'];
-  readonly auditLog: ErasureDeps['auditLog'] & Pick<AuditLog, 'exported' | 'disconnectedAll'>;
+  readonly auditLog: AuditLog;
   readonly disconnection: Disconnection;
 }
 
@@ -85,7 +85,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
   app.post(EXPORT_PATH, (request, reply) =>
     guardFreshPost(request, reply, async browserSession => {
       const file = await accountExport.of(browserSession);
-      deps.auditLog.exported({ subject: browserSession.subject });
+      deps.auditLog.record('account.exported', { subject: browserSession.subject });
       return reply
         .type('application/json; charset=utf-8')
         .header('content-disposition', 'attachment; filename="my-data.json"')
@@ -113,7 +113,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
   app.post(DISCONNECT_PATH, (request, reply) =>
     guardFreshPost(request, reply, async browserSession => {
       const ended = await deps.disconnection.disconnectAll(await scope.connections(browserSession), 'person');
-      deps.auditLog.disconnectedAll({ subject: browserSession.subject, connections: ended.length });
+      deps.auditLog.record('account.disconnected', { subject: browserSession.subject, connections: ended.length });
       return reply.send(disconnectedAllPage(views.context(request), { ...revokedView(ended), backHref: '/me' }));
     }),
   );

@@ -52,7 +52,7 @@ export function createMeMutes({ deps, views }: PageKit<MeMutesDeps>) {
 
 export interface MeMcpServerRoutesDeps extends AccountGuardDeps, MeMutesDeps {
   readonly service: Pick<ElicitationService, 'listOpen' | 'decline'>;
-  readonly auditLog: Pick<AuditLog, 'mcpServerMuted' | 'mcpServerReported'>;
+  readonly auditLog: AuditLog;
 }
 
 /** Declines what is still open. A payment that the user may have made stays open. */
@@ -115,14 +115,15 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
 
   /** Without an answer of the store, the change may be in force: the audit event says so, because a repeat finds nothing to change. */
   async function setMute(subject: Subject, mcpServerId: string, muted: boolean): Promise<void> {
+    const event = muted ? 'mcp_server.muted' : 'mcp_server.unmuted';
     let isNew: boolean;
     try {
       isNew = await (muted ? mutes.mute(subject, mcpServerId) : mutes.unmute(subject, mcpServerId));
     } catch (error) {
-      deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted, outcome: 'unknown' });
+      deps.auditLog.record(event, { mcpServerId, subject, outcome: 'unknown' });
       throw error;
     }
-    if (isNew) deps.auditLog.mcpServerMuted({ mcpServerId, subject, muted });
+    if (isNew) deps.auditLog.record(event, { mcpServerId, subject });
   }
 
   app.get<ById>('/me/mcp-servers/:mcpServerId', (request, reply) =>
@@ -173,7 +174,7 @@ export const meMcpServerRoutes: FastifyPluginAsync<PageKit<MeMcpServerRoutesDeps
   app.post<ById>('/me/mcp-servers/:mcpServerId/report', (request, reply) =>
     guardForm(request, reply, reportSchema, async (browserSession, { reason }) => {
       const { mcpServerId } = find(browserSession, request.params.mcpServerId);
-      deps.auditLog.mcpServerReported({ mcpServerId, subject: browserSession.subject, reason });
+      deps.auditLog.record('mcp_server.reported', { mcpServerId, subject: browserSession.subject, reason });
       return reply.redirect(`${mcpServerPath(mcpServerId)}?reported`, 303);
     }),
   );

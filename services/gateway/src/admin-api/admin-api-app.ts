@@ -1,6 +1,9 @@
 import rateLimit from '@fastify/rate-limit';
-import { NotFoundError, type StoredAdminCredential } from '@postern/elicitation';
+import { type Operation, REASON_HEADER } from '@postern/api';
+import { adminOpenApiDocument, adminOperations } from '@postern/api/admin';
+import type { StoredAdminCredential } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyApiKeysError } from '../admin/api-keys.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
@@ -9,15 +12,16 @@ import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
 import { createHttpApp } from '../platform/http/http-app.ts';
+import { mountOperations, type OperationsApi } from '../platform/http/mount-operations.ts';
 import { addJsonParser } from '../platform/http/parse.ts';
 import { type ErrorReports, ProblemError, problemFor, sendProblem } from '../platform/http/problems.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
+import { packageVersion } from '../platform/package-version.ts';
 import type { Stopping } from '../platform/stopping.ts';
 import { type Network, offered } from '../platform/store/network.ts';
 import { createAdminCredentials } from './admin-credentials.ts';
-import { adminOpenApi } from './admin-openapi.ts';
-import { type AdminOperation, adminOperations } from './admin-operations.ts';
+import { type AdminContext, adminHandlers } from './admin-handlers.ts';
 
 export interface AdminApiDeps extends ErrorReports {
   readonly config: GatewayConfig;
@@ -29,8 +33,6 @@ export interface AdminApiDeps extends ErrorReports {
 }
 
 const ADMIN_API = '/admin/v1';
-/** Header with the reason of the caller, for the audit trail. */
-const REASON_HEADER = 'postern-reason';
 
 const HANDLER_MS = 60_000;
 /** Per credential, and per address for strangers, who must not use up the requests of operators at the same address. */
@@ -70,24 +72,24 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     return caller;
   }
 
-  function reasonOf(request: FastifyRequest, { scope }: AdminOperation): { readonly reason?: string } {
-    const reason = request.headers[REASON_HEADER];
-    if (reason === undefined && scope === 'read') return {};
-    if (typeof reason === 'string' && REASON.test(reason)) return { reason };
-    const fault = { path: REASON_HEADER, message: 'must have 1 to 200 printable ASCII characters' };
-    throw new ProblemError('invalid_request', { errors: [fault] });
-  }
-
-  /** Members of path and query, or of path and body. The path wins. @throws ProblemError */
-  function inputOf(request: FastifyRequest, { method, input }: AdminOperation): unknown {
-    const sent = method === 'GET' ? request.query : (request.body ?? {});
-    if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) throw new ProblemError('invalid_request');
-    const members = { ...sent, ...(request.params as object) };
-    const parsed = input.safeParse(members);
-    if (parsed.success) return members;
-    const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.') || 'body', message }));
-    throw new ProblemError('invalid_request', { errors });
-  }
+  const turns = createOperatorTurns();
+  const operationsApi: OperationsApi<AdminContext> = {
+    parameters: (request, operation) =>
+      operation.parameters === undefined ? undefined : membersOf(operation.parameters, request.params),
+    // A member of the path wins over one in query or body.
+    parse: (schema, value, _place, { params }) => membersOf(schema, without(value, Object(params))),
+    readsAbsentBody: true,
+    answersHead: false,
+    authorize(request, { scope }) {
+      if (!callerOf(request).scopes.some(each => each === scope)) throw new ProblemError('insufficient_scope');
+    },
+    contextOf(request, _reply, operation) {
+      const { name, credentialId } = callerOf(request);
+      const who = `${name} (${credentialId})`;
+      return { admin, actor: { who, door: 'admin_api', ...reasonOf(request, operation) } };
+    },
+    run: (request, reply, work) => turns.take(callerOf(request).credentialId, reply.raw, work).catch(asProblem),
+  };
 
   async function addRoutes(app: FastifyInstance): Promise<void> {
     await app.register(rateLimit, {
@@ -103,34 +105,13 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     app.addHook('onRequest', app.rateLimit());
     // The list of routes is public, so unknown paths need no credential.
     app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
-    const turns = createOperatorTurns();
 
     await app.register(async api => {
       api.removeAllContentTypeParsers();
       addJsonParser(api);
-      for (const operation of adminOperations) {
-        api.route({
-          method: operation.method,
-          url: `${ADMIN_API}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
-          exposeHeadRoute: false,
-          // Before the body is read.
-          async onRequest(request) {
-            if (!callerOf(request).scopes.includes(operation.scope)) throw new ProblemError('insufficient_scope');
-          },
-          async handler(request, reply) {
-            const caller = callerOf(request);
-            const input = inputOf(request, operation);
-            const who = `${caller.name} (${caller.credentialId})`;
-            const actor = { who, door: 'admin_api' as const, ...reasonOf(request, operation) };
-            const work = () => operation.run({ admin, actor, input });
-            const result = await turns.take(caller.credentialId, reply.raw, work).catch(asProblem);
-            if (result === undefined) throw new NotFoundError();
-            return reply.send(result);
-          },
-        });
-      }
+      mountOperations(api, adminOperations, adminHandlers, operationsApi);
     });
-    const document = adminOpenApi();
+    const document = adminOpenApiDocument(packageVersion);
     app.get(`${ADMIN_API}/openapi.json`, { exposeHeadRoute: false }, (_request, reply) => reply.send(document));
     app.addHook('onClose', () => admin[Symbol.asyncDispose]());
   }
@@ -146,6 +127,30 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     noteQuota,
     routes: addRoutes,
   });
+}
+
+/** @throws ProblemError */
+function reasonOf(request: FastifyRequest, { scope }: Operation): { readonly reason?: string } {
+  const reason = request.headers[REASON_HEADER];
+  if (reason === undefined && scope === 'read') return {};
+  if (typeof reason === 'string' && REASON.test(reason)) return { reason };
+  const fault = { path: REASON_HEADER, message: 'must have 1 to 200 printable ASCII characters' };
+  throw new ProblemError('invalid_request', { errors: [fault] });
+}
+
+/** @throws ProblemError */
+function membersOf(schema: z.ZodType, value: unknown): unknown {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const errors = error.issues.map(({ path, message }) => ({ path: path.join('.') || 'body', message }));
+  throw new ProblemError('invalid_request', { errors });
+}
+
+/** The members of an object, without those that the path names. @throws ProblemError */
+function without(value: unknown, named: object): unknown {
+  if (value == null) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) throw new ProblemError('invalid_request');
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !Object.hasOwn(named, name)));
 }
 
 function asProblem(error: unknown): never {

@@ -1,5 +1,5 @@
-import type { Stores, Subject } from '@postern/elicitation';
-import type { OperatorEventName } from '../platform/audit/audit-events.ts';
+import type { Stores } from '@postern/elicitation';
+import { type AuditFields, auditRecordOf, type OperatorEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
 import { instance, type Logger } from '../platform/logger.ts';
@@ -15,12 +15,9 @@ export interface Actor {
 export type ReasonedActor = Actor & { readonly reason: string };
 
 /** Something that an operator did or looked at. */
-export interface OperatorAct {
-  readonly event: OperatorEventName;
-  /** The person whose data it concerns; recorded under the pseudonym. */
-  readonly subject?: Subject;
-  readonly [field: string]: unknown;
-}
+export type OperatorAct = {
+  [Name in OperatorEventName]: { readonly event: Name } & AuditFields<Name>;
+}[OperatorEventName];
 
 /**
  * Records an act before it takes effect, and before any data is returned.
@@ -42,10 +39,9 @@ export function createAdminAudit(p: {
   readonly now: () => number;
 }): RecordAct {
   const log = p.logger?.child({ audit: true });
-  return async ({ who, door, reason }, { subject, ...act }) => {
+  return async ({ who, door, reason }, act) => {
     const record = {
-      ...act,
-      subject: subject && p.pseudonym(subject),
+      ...auditRecordOf(act.event, act, p.pseudonym),
       reason,
       by: 'operator',
       operator: who,

@@ -7,9 +7,6 @@ export class TooManyApiKeysError extends Error {
   override name = 'TooManyApiKeysError';
 }
 
-/** The name of a key is shown in tables. */
-export const apiKeyNamePattern = /^[^\p{C}\s](?:[^\p{C}]{0,58}[^\p{C}\s])?$/u;
-
 const isoOf = (at: number): string => new Date(at).toISOString();
 
 /** An API key as programs see it. */

@@ -1,3 +1,5 @@
+export { MAX_FIND_TEXT as MAX_TEXT } from '@postern/api/admin';
+
 import {
   type Elicitation,
   type ElicitationId,
@@ -52,8 +54,6 @@ export interface FoundRecords {
   readonly isComplete: boolean;
 }
 
-/** Maximum length of the text. The references of MCP servers and processors are shorter. */
-export const MAX_TEXT = 200;
 const HITS = 50;
 /** Pages of a list that a search reads: at most a thousand records each. */
 const PAGES = 20;

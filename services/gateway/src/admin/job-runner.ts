@@ -6,7 +6,7 @@ import {
   StoreUnavailableError,
   systemEntropy,
 } from '@postern/elicitation';
-import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
 import { periodic } from '../platform/periodic.ts';
@@ -19,8 +19,8 @@ export interface JobRunnerDeps {
   readonly pseudonym: Pseudonyms;
   /** The log of the gateway. A command has none. */
   readonly logger?: Logger;
-  /** Receive the line of each removed connection in addition to the log. */
-  readonly auditSinks?: readonly AuditSink[];
+  /** Has the line of each removed connection. A command has none. */
+  readonly auditLog?: AuditLog;
   readonly now: () => number;
   readonly config: JobWorkDeps['config'];
   readonly mcpServers: JobWorkDeps['mcpServers'];
@@ -38,9 +38,8 @@ export type Worked = 'ended' | 'released' | 'elsewhere';
 
 /** Returns the verb that works on one job until it has ended, is lost to another replica, or `signal` is aborted. */
 export function createJobWorker(deps: JobRunnerDeps) {
-  const { stores, leaseMs = LEASE_MS, logger } = deps;
+  const { stores, leaseMs = LEASE_MS, logger, auditLog } = deps;
   const record = createAdminAudit({ ...deps, audits: stores.audits });
-  const trail = logger && auditTrail(logger, deps.auditSinks ?? []);
 
   /** @throws StoreUnavailableError: the lease expires, and a replica resumes the job */
   return async function workOn(
@@ -63,10 +62,11 @@ export function createJobWorker(deps: JobRunnerDeps) {
 
     try {
       const onRemoved: JobWorkDeps['onRemoved'] = async ({ connectionId, owner, provider, subject }) => {
-        const act = { event: 'admin.connection_removed', jobId, connectionId, owner, provider } as const;
+        const event = 'admin.connection_removed';
+        const removed = { jobId, connectionId, owner, provider, subject };
         // A command has no log: without a line in Redis, nothing would say whose connection the job removed.
-        if (trail === undefined) await record(actor, { ...act, subject });
-        else trail.info({ ...act, subject: deps.pseudonym(subject) }, 'connection removed by an operator');
+        if (auditLog === undefined) await record(actor, { event, ...removed });
+        else auditLog.record(event, removed);
       };
       return await withWorkOf(job, { ...deps, onRemoved }, async step => {
         while (!p.signal.aborted) {

@@ -375,8 +375,8 @@ describe('S164: who and why', () => {
       const { startRefund } = createRefunds({
         ...bench.deps,
         config: { ...bench.deps.config, vault: { ...bench.deps.config.vault, transactionKey } },
-        async record(_, { refundId }) {
-          names.push(String(refundId));
+        async record(_, act) {
+          if (act.event === 'admin.refund_started') names.push(act.refundId);
           throw new StoreUnavailableError();
         },
       });

@@ -43,7 +43,7 @@ export interface AccessTokenFlowDeps {
   readonly tokenSets: TokenSets;
   readonly tokenRefresh: Pick<TokenRefresh, 'refresh' | 'isInProgress'>;
   readonly upstreamOf: (provider: string) => Pick<Upstream, 'ask' | 'pausedMs'>;
-  readonly auditLog: Pick<AuditLog, 'tokenRead' | 'tokenRejected' | 'connectionLost'>;
+  readonly auditLog: AuditLog;
   readonly now: Clock;
 }
 
@@ -88,7 +88,11 @@ export class AccessTokenFlow {
       ...(callbackMembers === undefined ? {} : { callbackMembers }),
       ...(request.dpop === undefined ? {} : { dpopProof: await this.#proof(connection, tokens, request.dpop) }),
     };
-    auditLog.tokenRead({ connectionId, mcpServerId: caller.mcpServerId, subject: connection.subject });
+    auditLog.record('connection.token_read', {
+      connectionId,
+      mcpServerId: caller.mcpServerId,
+      subject: connection.subject,
+    });
     if (encryption === undefined || (request.sealed !== true && !encryption.required))
       return { accessToken: tokens.accessToken, ...facts };
     const { mcpServerId } = caller;
@@ -143,7 +147,8 @@ export class AccessTokenFlow {
       // A token set that was stored during the wait is as fresh as possible, however short its lifetime.
       if (isGood(connection) || generationNumber(connection) !== generationNumber(first)) return connection;
       const isRejected = isRejectedOne(connection);
-      if (isRejected && connection === first) auditLog.tokenRejected(connection, caller.mcpServerId);
+      if (isRejected && connection === first)
+        auditLog.record('connection.token_rejected', { ...connection, mcpServerId: caller.mcpServerId });
       const isUsable = !isRejected && tokenFreshness(connection, now()) !== 'stale';
       if (!connection.refreshable) {
         if (isUsable) return connection;
@@ -151,7 +156,7 @@ export class AccessTokenFlow {
         if (isRejected && now() - connection.updatedAt < YOUNG_MS) return connection;
         if (isRejected) {
           const lost = await connections.markLost({ current: connection, reason: 'rejected' });
-          if (lost.result === 'stored') auditLog.connectionLost(connection, 'rejected');
+          if (lost.result === 'stored') auditLog.record('connection.lost', { ...connection, reason: 'rejected' });
           // The user has reconnected since: the new token set has not been rejected.
           if (lost.result === 'superseded' && lost.connection.lost === undefined) continue;
         }

@@ -68,7 +68,7 @@ export function createAuthorization(p: {
     const registrationsOf = createRemoteRegistrations({
       presentation: clientPresentation,
       store: clientRegistrations,
-      onUnusedClient: p.auditLog.unusedClient,
+      onUnusedClient: client => p.auditLog.record('client.unused', client),
       fetch,
       now,
     });

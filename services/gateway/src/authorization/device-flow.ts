@@ -195,7 +195,12 @@ export function createDeviceFlow(p: {
       } catch (error) {
         if (!(error instanceof AuthorizationError)) throw error;
         const { mcpServerId } = elicitation;
-        p.auditLog.callbackRefused({ reason: error.code, mcpServerId, provider: request.provider, elicitationId });
+        p.auditLog.record('callback.refused', {
+          reason: error.code,
+          mcpServerId,
+          provider: request.provider,
+          elicitationId,
+        });
         // The device code stays valid while the provider is unavailable.
         return error.code === 'provider_unavailable' ? 'wait' : letRetry(retryReasonOf(error));
       } finally {

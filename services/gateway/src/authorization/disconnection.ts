@@ -10,12 +10,11 @@ import {
   type Stores,
   shardIn,
 } from '@postern/elicitation';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { type AuditLog, type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 
 /** The user at `/me`, or an MCP server through the API. */
-export type DisconnectedBy = 'person' | { readonly mcpServerId: string };
 
 /**
  * Time until which the access token may stay usable: absent if it has expired, `unknown` if the provider did not name an
@@ -63,7 +62,7 @@ export function createDisconnection(p: {
   }
 
   /** Undefined if it was removed before. */
-  async function remove(connection: Connection, by: DisconnectedBy): Promise<Removed | undefined> {
+  async function remove(connection: Connection, by: RemovedBy): Promise<Removed | undefined> {
     const { connectionId, subject, provider } = connection;
     const isKnown = p.providers.get(provider) !== undefined;
     const revocationId = newRevocationId(shardIn(connectionId), p.entropy);
@@ -71,7 +70,7 @@ export function createDisconnection(p: {
     // are disconnected at the same time would each leave the revocation to the other.
     const removed = await p.stores.connections.remove({ connectionId, ...(isKnown ? { revocationId } : {}) });
     if (removed === undefined) return undefined;
-    p.auditLog.disconnected({ connectionId, provider, subject, by });
+    p.auditLog.record('connection.disconnected', { connectionId, provider, subject, ...removedBy(by) });
     return { connection: removed, ...(isKnown ? { revocationId } : {}) };
   }
 
@@ -88,7 +87,7 @@ export function createDisconnection(p: {
     },
 
     /** @throws NotFoundError if it was removed before */
-    async disconnect(connection: Connection, by: DisconnectedBy): Promise<Disconnected> {
+    async disconnect(connection: Connection, by: RemovedBy): Promise<Disconnected> {
       const removed = await remove(connection, by);
       if (removed === undefined) throw new NotFoundError('connection');
       return revoke(removed);
@@ -114,7 +113,7 @@ export function createDisconnection(p: {
      */
     async disconnectAll(
       connections: readonly Connection[],
-      by: DisconnectedBy,
+      by: RemovedBy,
     ): Promise<readonly (Disconnected & { readonly provider: string })[]> {
       const removed = await Promise.all(connections.map(connection => remove(connection, by)));
       return Promise.all(

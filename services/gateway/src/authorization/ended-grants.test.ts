@@ -333,7 +333,7 @@ describe('S189: a fault of the operator or the provider keeps every grant and ra
   });
 
   it('a bare 401 to one client says nothing about the grants of another', async () => {
-    const answers = createProviderAnswers({ auditLog: { refreshesFail: () => {} }, now: () => at });
+    const answers = createProviderAnswers({ auditLog: { record: () => {} }, now: () => at });
     let at = 0;
     const stage = setUp();
     const [one, other] = [await stage.connectHere(), await stage.connectHere()];

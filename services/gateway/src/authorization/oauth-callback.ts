@@ -130,7 +130,7 @@ export const callbackRoutes: FastifyPluginAsync<PageKit<CallbackRoutesDeps>> = a
 
 export interface OAuthCallbackDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
-  readonly auditLog: Pick<AuditLog, 'callbackRefused'>;
+  readonly auditLog: AuditLog;
   readonly service: Pick<ElicitationService, 'find' | 'checkSamePerson' | 'retry' | 'hold' | 'fail'>;
   readonly stores: Pick<Stores, 'oneTime'>;
   readonly vault: Vault;
@@ -156,7 +156,7 @@ export class OAuthCallback {
     const { service, stores, vault, providers, mcpServers, storeGrant, auditLog } = this.#deps;
     const refuse = (reason: RefusalReason, elicitationId?: string): CallbackResult => {
       const { mcpServerId, providerName: provider } = response;
-      auditLog.callbackRefused({
+      auditLog.record('callback.refused', {
         reason,
         mcpServerId,
         provider,
@@ -221,7 +221,7 @@ export class OAuthCallback {
       grant = await this.#exchange(elicitation, secret, validated.code);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
-      auditLog.callbackRefused({
+      auditLog.record('callback.refused', {
         reason: error.code,
         mcpServerId: response.mcpServerId,
         provider: response.providerName,

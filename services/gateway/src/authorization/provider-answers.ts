@@ -46,13 +46,7 @@ export interface ProviderAnswers {
  * most. What it has seen can only keep a grant: it never counts as a refusal of another connection, and a process without memory
  * takes an unclear answer as one about the client.
  */
-export function createProviderAnswers({
-  auditLog,
-  now,
-}: {
-  auditLog: Pick<AuditLog, 'refreshesFail'>;
-  now: Clock;
-}): ProviderAnswers {
+export function createProviderAnswers({ auditLog, now }: { auditLog: AuditLog; now: Clock }): ProviderAnswers {
   const providers = new Map<string, Remembered>();
   const keyOf = ({ issuer, subject }: Subject) => JSON.stringify([issuer, subject]);
 
@@ -102,7 +96,7 @@ export function createProviderAnswers({
     const { alarms } = of(provider);
     if (now() - (alarms.get(fault) ?? -Infinity) < HOUR_MS) return;
     alarms.set(fault, now());
-    auditLog.refreshesFail({ provider, fault, code });
+    auditLog.record('provider.refreshes_fail', { provider, fault, code });
   }
 
   return {

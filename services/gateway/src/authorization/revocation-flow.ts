@@ -62,7 +62,7 @@ export function createRevocationFlow(p: {
   async function sendRevocation(revocation: Revocation): Promise<RevocationState> {
     const finish = async (outcome: Exclude<RevocationState, 'pending' | 'shared'> | 'abandoned', reason?: string) => {
       await revocations.finish(revocation);
-      p.auditLog.revocationEnded(revocation, { outcome, reason });
+      p.auditLog.record('revocation.ended', { ...revocation, outcome, reason });
     };
     const provider = p.providers.get(revocation.provider);
     if (provider === undefined) {
@@ -115,11 +115,11 @@ export function createRevocationFlow(p: {
     const why = { reason, confirmed };
     if (p.now() - revocation.createdAt >= GIVE_UP_MS) {
       await revocations.finish(revocation);
-      p.auditLog.revocationEnded(revocation, { outcome: 'abandoned', ...why });
+      p.auditLog.record('revocation.ended', { ...revocation, outcome: 'abandoned', ...why });
       return 'unsupported';
     }
     const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (revocation.attempts - 1), LONGEST_RETRY_MS);
-    p.auditLog.revocationPostponed(revocation, { ...why, delayMs });
+    p.auditLog.record('revocation.postponed', { ...revocation, ...why, delayMs });
     await revocations.postpone(revocation.revocationId, delayMs);
     return 'pending';
   }
@@ -129,7 +129,7 @@ export function createRevocationFlow(p: {
       const revocation = await revocations.claimOne(revocationId, leaseMs);
       return revocation === undefined ? 'pending' : await sendRevocation(revocation);
     } catch (error) {
-      p.auditLog.revocationFailed(revocationId, error);
+      p.auditLog.record('revocation.failed', { revocationId, error });
       return 'pending';
     }
   }
@@ -165,7 +165,7 @@ export function createRevocationFlow(p: {
       const { provider, resource } = request;
       const others = await p.stores.connections.list(subject);
       if (others.some(connection => connection.provider === provider)) {
-        p.auditLog.grantLeft(elicitation, 'in_use');
+        p.auditLog.record('grant.left', { ...elicitation, provider, reason: 'in_use' });
         return;
       }
       const place = { owner, subject, elicitationId, provider, resource };

@@ -43,8 +43,11 @@ export function createStoreGrant(p: {
     try {
       await revoke();
     } catch (error) {
-      if (error instanceof StoreUnavailableError) p.auditLog.grantLeft(elicitation, 'store_unavailable');
-      else if (error instanceof VaultError) p.auditLog.grantLeft(elicitation, error.code);
+      const { provider } = elicitation.request;
+      if (error instanceof StoreUnavailableError)
+        p.auditLog.record('grant.left', { ...elicitation, provider, reason: 'store_unavailable' });
+      else if (error instanceof VaultError)
+        p.auditLog.record('grant.left', { ...elicitation, provider, reason: error.code });
       else throw error;
     }
   }

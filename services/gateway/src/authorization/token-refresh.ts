@@ -113,7 +113,7 @@ export function createTokenRefresh(p: {
   /** Refusals of a token set only grow, and markLost spares the next token set, so no other replica can make the decision wrong. */
   async function lose(connection: Connection, took: { tookMs?: number } = {}): Promise<Attempt> {
     const lost = await connections.markLost({ current: connection, reason: 'refused' });
-    if (lost.result === 'stored') p.auditLog.connectionLost(connection, 'refused', took);
+    if (lost.result === 'stored') p.auditLog.record('connection.lost', { ...connection, ...took, reason: 'refused' });
     return { result: 'changed' };
   }
 
@@ -222,7 +222,7 @@ export function createTokenRefresh(p: {
     );
     switch (change.result) {
       case 'stored':
-        p.auditLog.tokensRefreshed(change.connection, tookOf(lease));
+        p.auditLog.record('connection.refreshed', { ...change.connection, ...tookOf(lease) });
         return { result: 'refreshed', connection: change.connection };
       case 'superseded':
         return { result: 'changed' };
@@ -274,7 +274,7 @@ export function createTokenRefresh(p: {
     const maxDelayMs = Math.min(firstMs * 2 ** failures, longestMs);
     // Half of the delay is jitter, so that the connections of one provider do not retry in lockstep.
     const delayMs = Math.round(maxDelayMs / 2 + (maxDelayMs / 2) * ((p.entropy(1)[0] ?? 0) / 255));
-    p.auditLog.refreshPostponed(connection, { code, delayMs, ...tookOf(lease) });
+    p.auditLog.record('connection.refresh_postponed', { ...connection, code, delayMs, ...tookOf(lease) });
     const { isRefusal } = is;
     const refusals = await connections.postponeRefresh({ current: connection, holder, delayMs, isRefusal });
     const because = is.isDefinite ? 'refusal' : 'failure';

@@ -1,17 +1,13 @@
-import { type ApiKeyItem, apiKeyNamePattern } from '../admin/api-keys.ts';
+import { apiKeyNamePattern } from '@postern/api/admin';
+import { TooManyApiKeysError } from '../admin/api-keys.ts';
 import { statusOfApiKey } from '../mcp-servers/api-key-admin.ts';
-import { openApiKeys } from './api-keys-door.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
+import { type AdminOutput, openDoor, throughUrl } from './admin-door.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
+import { operationCommand, tableWith } from './operation-command.ts';
 import { filesOf } from './private-files.ts';
 
-/** `postern api-keys list`: the keys of the configuration and of the store, never the keys themselves. */
-async function apiKeysList(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using door = await openApiKeys(p, io);
-  const apiKeys = await door.list();
-  io.out(p.json ? `${JSON.stringify({ apiKeys })}\n` : printable(`${tableOfKeys(apiKeys)}\n`));
-  return exitCodes.ok;
-}
+type ApiKeyItem = AdminOutput<'listApiKeys'>['items'][number];
 
 /** `postern api-keys add`: prints the key once, to standard output or to a file that only its owner can read. */
 async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
@@ -22,10 +18,12 @@ async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
   } = p;
   const actor = changingActor(p);
   if (!apiKeyNamePattern.test(name)) throw new CliError('A name has 1 to 60 characters, and no control characters.');
-  await using door = await openApiKeys(p, io);
+  await using door = await openDoor(p, io, { actor, isTokenEnough: true });
   // Before the key exists: a key that cannot be written would be lost.
   const write = out === undefined || dryRun ? undefined : await filesOf(io).create(out);
-  const added = await door.add(actor, { mcpServerId, name, dryRun });
+  const added = await door.call('addApiKey', { body: { mcpServerId, name, dryRun } }).catch((error: unknown) => {
+    throw error instanceof TooManyApiKeysError ? new CliError(error.message) : error;
+  });
   if (added === undefined) throw new CliError(`The configuration has no MCP server "${mcpServerId}".`);
   const described = `an API key of ${mcpServerId}, named "${name}"`;
   if (dryRun) {
@@ -33,6 +31,7 @@ async function apiKeysAdd(p: Invocation, io: CliIo): Promise<ExitCode> {
     return exitCodes.ok;
   }
   const { apiKeyId, key } = added;
+  if (key === undefined) throw new CliError('The admin API returned no key.');
   await write?.(`${key}\n`);
   if (p.json) io.out(`${JSON.stringify({ apiKeyId, mcpServerId, ...(write ? {} : { key }) })}\n`);
   else if (write === undefined) io.out(`${key}\n`);
@@ -52,10 +51,12 @@ async function apiKeysRevoke(p: Invocation, io: CliIo): Promise<ExitCode> {
   } = p;
   if ((named === undefined) === (keyFile === undefined)) throw new UsageError('Name either an <id> or --key-file.');
   const actor = changingActor(p);
-  await using door = await openApiKeys(p, io);
-  const apiKeyId = named ?? (await door.idOf(await filesOf(io).read(keyFile ?? '-')));
+  await using door = await openDoor(p, io, { actor, isTokenEnough: true });
+  if (keyFile !== undefined && door.local === undefined)
+    throw new UsageError('--key-file needs the store. Name the id: postern find prints it.');
+  const apiKeyId = named ?? (await door.local?.admin.apiKeyIdOf(await filesOf(io).read(keyFile ?? '-')));
   if (apiKeyId === undefined) throw new CliError('This is not a valid API key of any MCP server.');
-  const revoked = await door.revoke(actor, { apiKeyId, dryRun });
+  const revoked = await door.call('revokeApiKey', { parameters: { apiKeyId }, body: { dryRun } });
   if (revoked === undefined) throw new CliError('There is no API key with this id. See postern api-keys list.');
   const { result, apiKey } = revoked;
   if (dryRun) {
@@ -87,33 +88,35 @@ function statusOf(apiKey: ApiKeyItem): string {
   return status === 'refused' ? 'refused: no such MCP server' : status;
 }
 
-function tableOfKeys(apiKeys: readonly ApiKeyItem[]): string {
-  const rows = apiKeys.map(apiKey => [
-    apiKey.apiKeyId,
-    apiKey.mcpServerId,
-    apiKey.source,
-    apiKey.name ?? apiKey.hash ?? '-',
-    apiKey.lastFour === undefined ? '-' : `…${apiKey.lastFour}`,
-    apiKey.added === undefined ? '-' : `${apiKey.added.at} by ${apiKey.added.by}`,
-    apiKey.lastUsedAt === undefined ? '-' : apiKey.lastUsedAt,
-    statusOf(apiKey),
-  ]);
-  return tableOf(['id', 'MCP server', 'from', 'name or hash', 'ends in', 'added', 'last used', 'status'], rows);
-}
+const tableOfKeys = (apiKeys: readonly ApiKeyItem[]): string =>
+  tableWith(
+    [
+      ['id', of => of.apiKeyId],
+      ['MCP server', of => of.mcpServerId],
+      ['from', of => of.source],
+      ['name or hash', of => of.name ?? of.hash],
+      ['ends in', of => of.lastFour && `…${of.lastFour}`],
+      ['added', of => of.added && `${of.added.at} by ${of.added.by}`],
+      ['last used', of => of.lastUsedAt],
+      ['status', statusOf],
+    ],
+    apiKeys,
+  );
 
 export const apiKeysCommands: readonly Command[] = [
-  {
+  operationCommand({
+    operation: 'listApiKeys',
     name: 'api-keys list',
     about: 'list the API keys of the configuration and of Redis',
-    json: 'document',
-    changes: false,
-    run: apiKeysList,
-  },
+    isTokenEnough: true,
+    json: ({ items }) => ({ apiKeys: items }),
+    text: ({ items }) => `${tableOfKeys(items)}\n`,
+  }),
   {
     name: 'api-keys add',
     parameters: ['<MCP server>', '<name>'],
     about: 'add an API key without a reload, and print it once',
-    options: { ...whoAndWhy, out: 'write the key to this new file instead of standard output' },
+    options: { ...whoAndWhy, ...throughUrl, out: 'write the key to this new file instead of standard output' },
     json: 'document',
     changes: true,
     run: apiKeysAdd,
@@ -122,7 +125,7 @@ export const apiKeysCommands: readonly Command[] = [
     name: 'api-keys revoke',
     parameters: ['[id]'],
     about: 'refuse an API key on all replicas, by its id or by --key-file',
-    options: { ...whoAndWhy, 'key-file': true },
+    options: { ...whoAndWhy, ...throughUrl, 'key-file': true },
     json: 'document',
     changes: true,
     run: apiKeysRevoke,

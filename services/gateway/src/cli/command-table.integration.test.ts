@@ -15,6 +15,7 @@ import { connectionContext } from '../sealing/seal-contexts.ts';
 import { sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
 import { quickPace } from '../testing/webhooks-config.ts';
+import { throughUrl } from './admin-door.ts';
 import { type Command, cliOptions } from './command.ts';
 import { commandTable } from './command-table.ts';
 import { runCli } from './run-cli.ts';
@@ -567,8 +568,9 @@ function succeeds(parse: () => unknown): boolean {
 const jsonLetters = { document: '', always: 'A', lines: 'A', never: 'N' };
 
 /** The line of docs/commands.md. */
-function lineOf({ name, parameters = [], about, json, changes, failure, canBeInterrupted }: Command): string {
-  const letters = `${jsonLetters[json]}${changes ? 'D' : ''}${canBeInterrupted ? 'I' : ''}`;
+function lineOf({ name, parameters = [], about, options, json, changes, failure, canBeInterrupted }: Command): string {
+  const isRemote = options?.url === throughUrl.url;
+  const letters = `${jsonLetters[json]}${changes ? 'D' : ''}${canBeInterrupted ? 'I' : ''}${isRemote ? 'U' : ''}`;
   const call = `\`${['postern', name, ...parameters].join(' ')}\` ${letters}`;
   return `- ${call.trim()}: ${about}${failure === undefined ? '' : ` (1: ${failure})`}`;
 }

@@ -1,42 +1,57 @@
-import { type FoundRecords, MAX_TEXT } from '../admin/find.ts';
-import { type CliIo, type ExitCode, exitCodes, printable, tableOf, UsageError } from './cli-io.ts';
-import type { Command, Invocation } from './command.ts';
-import { openAdmin } from './open-admin.ts';
+import { MAX_FIND_TEXT } from '@postern/api/admin';
+import type { AdminOutput } from './admin-door.ts';
+import { UsageError } from './cli-io.ts';
+import type { Command } from './command.ts';
+import { operationCommand, tableWith } from './operation-command.ts';
 import { filesOf } from './private-files.ts';
 
-/** `postern find`: exits with 1 if nothing is found. */
-async function find(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const [named] = p.args;
-  const text = named?.trim() ?? (await filesOf(io).read('-'));
-  if (text === '' || text.length > MAX_TEXT) throw new UsageError(`The text must have 1 to ${MAX_TEXT} characters.`);
-  await using opened = await openAdmin(p.configPath, io);
-  const found = await opened.admin.find(text);
-  io.out(printable(p.json ? `${JSON.stringify(found)}\n` : textOf(found)));
-  if (found.asked === 'secret') io.err('That is a secret, not an id: it was not searched. Revoke it.\n');
-  if (!found.isComplete) io.err('There are older records or lines that were not searched.\n');
-  if (found.hits.length + found.lines.length > 0) return exitCodes.ok;
-  if (found.asked === 'request_id')
-    io.err('Not in the audit trail. Search the logs of the replicas for it, in requestId.\n');
-  return exitCodes.failure;
-}
+type Found = AdminOutput<'find'>;
 
-function textOf({ hits, lines }: FoundRecords): string {
-  const records = hits.map(of => [of.what, of.id, of.status ?? '-', of.mcpServerId ?? '-', of.at ?? '-']);
-  return [
-    hits.length === 0 ? 'No records.' : tableOf(['what', 'id', 'status', 'MCP server', 'since'], records),
+const hasNone = ({ hits, lines }: Found): boolean => hits.length + lines.length === 0;
+
+const textOf = ({ hits, lines }: Found): string =>
+  [
+    hits.length === 0
+      ? 'No records.'
+      : tableWith(
+          [
+            ['what', of => of.what],
+            ['id', of => of.id],
+            ['status', of => of.status],
+            ['MCP server', of => of.mcpServerId],
+            ['since', of => of.at],
+          ],
+          hits,
+        ),
     ...(lines.length === 0 ? [] : ['', ...lines.map(({ line }) => JSON.stringify(line))]),
     '',
   ].join('\n');
+
+function notesOn(found: Found): readonly string[] {
+  return [
+    ...(found.asked === 'secret' ? ['That is a secret, not an id: it was not searched. Revoke it.'] : []),
+    ...(found.isComplete ? [] : ['There are older records or lines that were not searched.']),
+    ...(hasNone(found) && found.asked === 'request_id'
+      ? ['Not in the audit trail. Search the logs of the replicas for it, in requestId.']
+      : []),
+  ];
 }
 
 export const findCommands: readonly Command[] = [
-  {
+  operationCommand({
+    operation: 'find',
     name: 'find',
-    parameters: ['[text]'],
+    arguments: { '[text]': 'text' },
     about: 'find what a request id, id, match code, reference or pseudonym belongs to; reads standard input without it',
-    json: 'document',
-    changes: false,
+    async input({ args: [named] }, io) {
+      const text = named?.trim() ?? (await filesOf(io).read('-'));
+      if (text === '' || text.length > MAX_FIND_TEXT)
+        throw new UsageError(`The text must have 1 to ${MAX_FIND_TEXT} characters.`);
+      return { text };
+    },
+    text: textOf,
+    notes: notesOn,
     failure: 'nothing is found',
-    run: find,
-  },
+    isFault: hasNone,
+  }),
 ];

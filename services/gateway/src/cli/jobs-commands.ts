@@ -1,27 +1,36 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseElicitationId } from '@postern/elicitation';
-import type { DisconnectTarget } from '../admin/connection-search.ts';
-import { type JobItem, TooManyJobsError } from '../admin/jobs.ts';
-import { CliError, type CliIo, counted, type ExitCode, exitCodes, membersOf, printable, tableOf } from './cli-io.ts';
+import { TooManyJobsError } from '../admin/jobs.ts';
+import { type AdminDoor, type AdminInput, type AdminOutput, openDoor, throughUrl } from './admin-door.ts';
+import { CliError, type CliIo, counted, type ExitCode, exitCodes, membersOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, sinceIn, subjectIn, whoAndWhy } from './command.ts';
-import { type OpenAdmin, openAdmin } from './open-admin.ts';
+import { operationCommand, tableWith } from './operation-command.ts';
 import { createProgress } from './progress.ts';
 
-/** Starts a job and works on it, unless a gateway is faster. An interrupted command leaves it to the gateway. */
+type Job = AdminOutput<'getJob'>;
+
+/** Pause between two looks at a job that a gateway works on, in ms. */
+const LOOK_MS = 300;
+
+/** Starts a job, and works on it unless a gateway is faster. An interrupted command leaves it to the gateway. */
 export async function completed(
-  { admin }: Pick<OpenAdmin, 'admin'>,
-  start: () => Promise<JobItem>,
-  io: CliIo,
-): Promise<{ readonly job: JobItem; readonly code: ExitCode }> {
-  const { jobId } = await start().catch((error: unknown) => {
+  door: AdminDoor,
+  start: () => Promise<Job | undefined>,
+  { io, unknown }: { readonly io: CliIo; readonly unknown: string },
+): Promise<{ readonly job: Job; readonly code: ExitCode }> {
+  const started = await start().catch((error: unknown) => {
     if (error instanceof TooManyJobsError)
       throw new CliError('100 jobs are unfinished. Is a gateway running? See postern jobs list.');
     throw error;
   });
+  if (started === undefined) throw new CliError(unknown);
+  const { jobId } = started;
   const progress = createProgress(io);
-  const job = await admin.completeJob(jobId, {
-    signal: io.signal,
-    onProgress: ({ found, done }) => progress.count(`${found} found, ${done} done`, found),
-  });
+  const onProgress = ({ found, done }: Pick<Job, 'found' | 'done'>) =>
+    progress.count(`${found} found, ${done} done`, found);
+  const job = await (door.local === undefined
+    ? watched(door, jobId, { signal: io.signal, onProgress })
+    : door.local.admin.completeJob(jobId, { signal: io.signal, onProgress }));
   progress.end();
   if (job === undefined) throw new CliError(`Job ${jobId} is gone from Redis.`);
   if (job.endedAt === undefined) {
@@ -32,14 +41,34 @@ export async function completed(
   return { job, code: job.status === 'done' ? exitCodes.ok : exitCodes.failure };
 }
 
+/** Looks at a job until it has ended, or `signal` is aborted. */
+async function watched(
+  door: AdminDoor,
+  jobId: string,
+  { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (job: Job) => void },
+): Promise<Job | undefined> {
+  for (;;) {
+    const job = await door.call('getJob', { parameters: { jobId } });
+    if (job === undefined || job.endedAt !== undefined || signal.aborted) return job;
+    onProgress(job);
+    await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+type Target = Omit<AdminInput<'startDisconnect'>['body'], 'since'>;
+
 /** `postern people|providers|mcp-servers disconnect`: the gateway asks the providers to revoke the grants within seconds. */
-const disconnecting = (targetOf: (p: Invocation) => DisconnectTarget) =>
+const disconnecting = (targetOf: (p: Invocation) => Target) =>
   async function disconnect(p: Invocation, io: CliIo): Promise<ExitCode> {
-    const [actor, target] = [changingActor(p), { ...targetOf(p), since: sinceIn(p) }];
-    await using opened = await openAdmin(p.configPath, io);
-    const { admin } = opened;
+    const [actor, since] = [changingActor(p), sinceIn(p)];
+    const body = { ...targetOf(p), since: since?.toISOString() };
+    await using door = await openDoor(p, io, { actor });
     if (p.dryRun) {
-      const plan = await admin.planDisconnect(actor, target, { isComplete: true });
+      const { person: subject, provider, mcpServerId } = body;
+      const plan = await (door.local === undefined
+        ? door.call('planDisconnect', { body })
+        : door.local.admin.planDisconnect(actor, { subject, provider, mcpServerId, since }, { isComplete: true }));
+      if (plan === undefined) throw new CliError('Not found.');
       const { connections, people, notRevocable } = plan;
       if (p.json) io.out(`${JSON.stringify({ dryRun: true, ...plan })}\n`);
       else io.out(`Would remove ${counted(connections, 'connection')} of ${counted(people, 'user')}.\n`);
@@ -47,61 +76,38 @@ const disconnecting = (targetOf: (p: Invocation) => DisconnectTarget) =>
         io.err(`${counted(notRevocable, 'grant')} cannot be revoked: the provider is not configured any more.\n`);
       return exitCodes.ok;
     }
-    const { job, code } = await completed(opened, () => admin.startDisconnect(actor, target), io);
+    const { job, code } = await completed(door, () => door.call('startDisconnect', { body }), {
+      io,
+      unknown: 'Not found.',
+    });
     if (p.json) io.out(`${JSON.stringify({ dryRun: false, ...job })}\n`);
     else io.out(`Removed ${counted(job.done, 'connection')}.\n`);
     return code;
   };
 
-/** Jobs that `postern jobs list` shows. */
-const SHOWN = 100;
+const stateOf = ({ status, error }: Job) => (error === undefined ? status : `${status} (${error})`);
 
-async function jobsList(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using opened = await openAdmin(p.configPath, io);
-  const jobs = await opened.admin.jobs({ limit: SHOWN });
-  if (p.json) io.out(`${JSON.stringify({ jobs })}\n`);
-  else if (jobs.length === 0) io.out('No jobs.\n');
-  else io.out(printable(`${tableOf(['job', 'does', 'status', 'done', 'of', 'started at', 'by'], jobs.map(rowOf))}\n`));
-  return jobs.some(({ status }) => status === 'failed') ? exitCodes.failure : exitCodes.ok;
-}
-
-const stateOf = ({ status, error }: JobItem) => (error === undefined ? status : `${status} (${error})`);
-
-const targetOf = ({ target }: JobItem) =>
+const targetOf = ({ target }: Job) =>
   membersOf(target)
     .map(([member, value]) => `${member}=${value}`)
     .join(' ');
 
-const rowOf = (job: JobItem) => [
-  ...[job.jobId, `${job.verb} ${targetOf(job)}`, stateOf(job)],
-  ...[String(job.done), String(job.found), job.createdAt, job.by],
-];
-
-async function jobsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using opened = await openAdmin(p.configPath, io);
-  const job = await jobNamed(p, opened);
-  if (p.json) io.out(`${JSON.stringify(job)}\n`);
-  else io.out(printable(textOf(job)));
-  return job.status === 'failed' ? exitCodes.failure : exitCodes.ok;
-}
-
-const textOf = (job: JobItem) =>
+const textOf = (job: Job) =>
   membersOf({ ...job, target: targetOf(job), share: `${Math.floor(job.share * 100)} %` })
     .map(([member, value]) => `${member.padEnd(10)}  ${value}\n`)
     .join('');
 
-async function jobNamed({ args: [jobId = ''] }: Invocation, { admin }: OpenAdmin): Promise<JobItem> {
-  const job = await admin.job(jobId);
-  if (job === undefined) throw new CliError('Unknown job. Ended jobs stay for 30 days.');
-  return job;
-}
+const UNKNOWN = 'Unknown job. Ended jobs stay for 30 days.';
 
 async function jobsCancel(p: Invocation, io: CliIo): Promise<ExitCode> {
   const actor = changingActor(p);
-  await using opened = await openAdmin(p.configPath, io);
-  const before = await jobNamed(p, opened);
+  const [jobId = ''] = p.args;
+  const parameters = { jobId };
+  await using door = await openDoor(p, io, { actor });
+  const before = await door.call('getJob', { parameters });
+  if (before === undefined) throw new CliError(UNKNOWN);
   if (before.endedAt !== undefined) throw new CliError(`The job has ended: ${stateOf(before)}.`);
-  const job = p.dryRun ? before : ((await opened.admin.cancelJob(actor, before.jobId)) ?? before);
+  const job = p.dryRun ? before : ((await door.call('cancelJob', { parameters })) ?? before);
   if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...job })}\n`);
   else io.out(`${p.dryRun ? 'Would cancel' : 'Cancelled'} the job; ${job.done} of ${job.found} are done.\n`);
   return p.dryRun || job.status === 'cancelled' ? exitCodes.ok : exitCodes.failure;
@@ -111,9 +117,12 @@ async function elicitationsCancel(p: Invocation, io: CliIo): Promise<ExitCode> {
   const actor = changingActor(p);
   const elicitationId = parseElicitationId(p.args[0] ?? '');
   if (elicitationId === undefined) throw new CliError('Not an elicitation id (el_…).');
-  await using opened = await openAdmin(p.configPath, io);
   const { dryRun } = p;
-  const result = await opened.admin.cancelElicitation(actor, elicitationId, { dryRun });
+  await using door = await openDoor(p, io, { actor });
+  if (dryRun && door.local === undefined) throw new UsageError('--dry-run needs the store, and has no --url.');
+  const result = dryRun
+    ? await door.local?.admin.cancelElicitation(actor, elicitationId, { dryRun })
+    : (await door.call('cancelElicitation', { parameters: { elicitationId } }))?.result;
   if (result === undefined) throw new CliError('Elicitation not found, or no longer stored.');
   if (result === 'already_ended') throw new CliError('It had already ended.');
   if (result === 'being_decided')
@@ -127,7 +136,7 @@ async function elicitationsCancel(p: Invocation, io: CliIo): Promise<ExitCode> {
 
 const since = 'only connections whose tokens were stored from then on, such as 2026-11-23';
 const disconnect = {
-  options: { ...whoAndWhy, since },
+  options: { ...whoAndWhy, ...throughUrl, since },
   ...({ json: 'document', changes: true, canBeInterrupted: true } as const),
   failure: 'a stored connection has an unknown layout',
 };
@@ -138,7 +147,7 @@ export const jobsCommands: readonly Command[] = [
     name: 'people disconnect',
     parameters: ['<issuer>', '<subject>'],
     about: 'remove all connections of a user; the gateway revokes their grants',
-    run: disconnecting(p => ({ subject: subjectIn(p) })),
+    run: disconnecting(p => ({ person: subjectIn(p) })),
   },
   {
     ...disconnect,
@@ -154,28 +163,45 @@ export const jobsCommands: readonly Command[] = [
     about: 'remove the connections that an MCP server, or its group, may use',
     run: disconnecting(({ args: [mcpServerId = ''] }) => ({ mcpServerId })),
   },
-  {
+  operationCommand({
+    operation: 'listJobs',
     name: 'jobs list',
     about: 'list the jobs of operators: disconnects and redeliveries',
-    json: 'document',
-    changes: false,
+    input: () => ({ limit: 100 }),
+    json: ({ items }) => ({ jobs: items }),
+    text: ({ items }) =>
+      items.length === 0
+        ? 'No jobs.\n'
+        : `${tableWith(
+            [
+              ['job', job => job.jobId],
+              ['does', job => `${job.verb} ${targetOf(job)}`],
+              ['status', stateOf],
+              ['done', job => job.done],
+              ['of', job => job.found],
+              ['started at', job => job.createdAt],
+              ['by', job => job.by],
+            ],
+            items,
+          )}\n`,
     failure: 'a job has failed',
-    run: jobsList,
-  },
-  {
+    isFault: ({ items }) => items.some(({ status }) => status === 'failed'),
+  }),
+  operationCommand({
+    operation: 'getJob',
     name: 'jobs show',
-    parameters: ['<id>'],
+    arguments: { '<id>': 'jobId' },
     about: 'print what a job does and how far it is',
-    json: 'document',
-    changes: false,
+    text: textOf,
+    notFound: UNKNOWN,
     failure: 'the job has failed, or is unknown',
-    run: jobsShow,
-  },
+    isFault: ({ status }) => status === 'failed',
+  }),
   {
     name: 'jobs cancel',
     parameters: ['<id>'],
     about: 'stop a job; what it has done stays done',
-    options: whoAndWhy,
+    options: { ...whoAndWhy, ...throughUrl },
     json: 'document',
     changes: true,
     failure: 'the job has ended, or is unknown',
@@ -185,7 +211,7 @@ export const jobsCommands: readonly Command[] = [
     name: 'elicitations cancel',
     parameters: ['<id>'],
     about: 'cancel an open elicitation for its MCP server',
-    options: whoAndWhy,
+    options: { ...whoAndWhy, ...throughUrl },
     json: 'document',
     changes: true,
     failure: 'the elicitation has ended, or its end is being decided',

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { problems } from '@postern/api';
 import { DomainError, type ElicitationId, parseElicitationId } from '@postern/elicitation';
-import type { AdminService } from '../admin/admin-service.ts';
 import { refusalText } from '../admin/refunds.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, printable, tableOf, UsageError } from './cli-io.ts';
+import { type AdminDoor, type AdminOutput, openDoor, throughUrl } from './admin-door.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, tableOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { type OpenAdmin, openAdmin } from './open-admin.ts';
+import { operationCommand } from './operation-command.ts';
 import { createProgress } from './progress.ts';
 
-type PaymentReport = NonNullable<Awaited<ReturnType<AdminService['payment']>>>;
+type PaymentReport = AdminOutput<'getPayment'>;
 type Taken = PaymentReport['payments'][number];
-type StartedRefund = NonNullable<Awaited<ReturnType<AdminService['startRefund']>>>;
+type StartedRefund = AdminOutput<'startRefund'>;
 
 /** Pause before the command looks again at a refund that a gateway makes, and how often it looks. */
 const LOOK_MS = 300;
@@ -23,18 +23,8 @@ function elicitationIdIn({ args: [named = ''] }: Invocation): ElicitationId {
   return elicitationId;
 }
 
-const unknown = () => new CliError('No payment of this elicitation is stored. See payment.retentionDays.');
+const UNKNOWN = 'No payment of this elicitation is stored. See payment.retentionDays.';
 const amountOf = (minorUnits: number, currency: string) => `${minorUnits} minor units of ${currency}`;
-
-/** `postern payments show` */
-async function paymentsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const elicitationId = elicitationIdIn(p);
-  await using opened = await openAdmin(p.configPath, io);
-  const report = await opened.admin.payment(elicitationId);
-  if (report === undefined) throw unknown();
-  io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
-  return exitCodes.ok;
-}
 
 function textOf({ payments, ...of }: PaymentReport): string {
   const { requested, ...facts } = of;
@@ -89,10 +79,10 @@ async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
   const actor = changingActor(p);
   const [elicitationId, minorUnits] = [elicitationIdIn(p), minorUnitsIn(p)];
   const ask = { minorUnits, processorReference: p.values.payment };
-  await using opened = await openAdmin(p.configPath, io);
-  const { admin } = opened;
-  const plan = await admin.planRefund(elicitationId, ask).catch(refused);
-  if (plan === undefined) throw unknown();
+  await using door = await openDoor(p, io, { actor });
+  const parameters = { elicitationId };
+  const plan = await door.call('planRefund', { parameters, body: ask }).catch(refused);
+  if (plan === undefined) throw new CliError(UNKNOWN);
   const { currency, processorReference } = plan.payment;
   if (p.dryRun) {
     if (plan.refusal !== undefined) throw new CliError(refusalText(plan.refusal, plan.payment));
@@ -103,9 +93,9 @@ async function paymentsRefund(p: Invocation, io: CliIo): Promise<ExitCode> {
       );
     return exitCodes.ok;
   }
-  const started = await admin.startRefund(actor, elicitationId, ask).catch(refused);
-  if (started === undefined) throw unknown();
-  const refund = await settled(opened, started, io);
+  const started = await door.call('startRefund', { parameters, body: ask }).catch(refused);
+  if (started === undefined) throw new CliError(UNKNOWN);
+  const refund = await settled(door, started, io);
   if (p.json) io.out(`${JSON.stringify({ dryRun: false, ...refund })}\n`);
   else io.out(`Refund ${refund.refundId} of ${amountOf(refund.minorUnits, currency)}: ${refund.status}.\n`);
   if (refund.status === 'failed') io.err('The processor has refused or returned it. Nothing was paid back.\n');
@@ -121,15 +111,15 @@ const isWithGateway = ({ status, processorReference }: Pick<StartedRefund, 'stat
   status === 'pending' && processorReference === undefined;
 
 /** Looks at the refund until the processor has it. Returns it at once if no gateway serves. */
-async function settled({ admin, store }: OpenAdmin, started: StartedRefund, io: CliIo): Promise<StartedRefund> {
+async function settled(door: AdminDoor, started: StartedRefund, io: CliIo): Promise<StartedRefund> {
   const progress = createProgress(io);
   let refund = started;
   for (let looks = 0; looks < LOOKS && isWithGateway(refund) && !io.signal.aborted; looks += 1) {
-    const isServed = (await store.stores.replicas.list()).some(({ status }) => status === 'serving');
-    if (!isServed) break;
+    const replicas = await door.local?.store.stores.replicas.list();
+    if (replicas?.some(({ status }) => status === 'serving') === false) break;
     progress.count('waiting for a gateway', looks);
     await delay(LOOK_MS, undefined, { signal: io.signal }).catch(() => undefined);
-    const report = await admin.payment(started.elicitationId);
+    const report = await door.call('getPayment', { parameters: { elicitationId: started.elicitationId } });
     const all = report?.payments.flatMap(({ refunds }) => refunds) ?? [];
     refund = { ...refund, ...all.find(({ refundId }) => refundId === started.refundId) };
   }
@@ -138,20 +128,21 @@ async function settled({ admin, store }: OpenAdmin, started: StartedRefund, io: 
 }
 
 export const paymentsCommands: readonly Command[] = [
-  {
+  operationCommand({
+    operation: 'getPayment',
     name: 'payments show',
-    parameters: ['<elicitation id>'],
+    arguments: { '<elicitation id>': 'elicitationId' },
     about: 'print what was paid for an elicitation, its refunds and disputes, without the user',
-    json: 'document',
-    changes: false,
+    input: p => ({ elicitationId: elicitationIdIn(p) }),
+    text: textOf,
+    notFound: UNKNOWN,
     failure: 'no payment of this elicitation is stored',
-    run: paymentsShow,
-  },
+  }),
   {
     name: 'payments refund',
     parameters: ['<elicitation id>'],
     about: 'pay back a payment, or a part of it; the same amount for the same reason once',
-    options: { ...whoAndWhy, 'minor-units': true, payment: true },
+    options: { ...whoAndWhy, ...throughUrl, 'minor-units': true, payment: true },
     json: 'document',
     changes: true,
     canBeInterrupted: true,

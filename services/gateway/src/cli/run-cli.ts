@@ -21,7 +21,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     const rest = positionals.slice(command.name.split(' ').length);
     refuseForeign(command, Object.keys(values), rest.length);
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
-    const isElsewhere = command.isLocal !== true && io.store === undefined;
+    const isElsewhere = command.isLocal !== true && io.store === undefined && values.url === undefined;
     const ran = isElsewhere ? await runInGateway(args, configPath, io) : undefined;
     if (ran !== undefined) return ran;
     return await command.run(

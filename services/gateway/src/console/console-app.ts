@@ -17,7 +17,8 @@ import { createSignInFlow } from '../identity/sign-in-flow.ts';
 import { createBrowser } from '../pages/browser.ts';
 import { deferFormParsing } from '../pages/form-body.ts';
 import { PageError } from '../pages/page-request.ts';
-import { type AuditSink, auditTrail } from '../platform/audit/audit-trail.ts';
+import { type AuditLog, type AuditSink, createAuditLog } from '../platform/audit/audit-log.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { networkOf } from '../platform/http/addresses.ts';
@@ -29,7 +30,6 @@ import type { Logger } from '../platform/logger.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import type { Stopping } from '../platform/stopping.ts';
-import { type ConsoleAudit, createConsoleAudit } from './console-audit.ts';
 import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
 import { consoleRoutes } from './console-routes.ts';
 import { consoleSignInRoutes } from './console-sign-in.ts';
@@ -43,6 +43,7 @@ export interface ConsoleDeps extends ErrorReports {
   readonly vault: Vault;
   readonly logger: Logger;
   readonly auditSinks: readonly AuditSink[];
+  readonly pseudonym: Pseudonyms;
   readonly upstreamOf: UpstreamOf;
   readonly outboundLog: OutboundLog;
   readonly stopping: Stopping;
@@ -79,7 +80,8 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     },
     entropy,
   });
-  const audit = createConsoleAudit(auditTrail(logger, deps.auditSinks), logger);
+  // Its own, so that error pages of users take no place of error pages of operators.
+  const auditLog = createAuditLog(logger, deps.pseudonym, deps.auditSinks);
   const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
   const identityProvider = createIdentityProvider(deps, provider, { groupsClaim: config.roles.claim });
@@ -97,7 +99,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   const signInFlow = createSignInFlow<string>({
     config: { publicUrl: config.publicUrl, browserSession: config.session },
     // The console records a sign-in once it knows the role.
-    auditLog: { signedIn: () => {} },
+    auditLog: { record: () => {} },
     stores: { oneTime: stores.oneTime, browserSessions: stores.operatorSessions },
     vault: deps.vault,
     identityProviders: [identityProvider],
@@ -108,7 +110,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   });
 
   const onError = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendError({ ...deps, pageFailed: audit.pageFailed }, request, reply, error);
+    sendError({ ...deps, auditLog }, request, reply, error);
 
   async function addRoutes(app: FastifyInstance): Promise<void> {
     await app.register(cookie);
@@ -138,15 +140,16 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
       );
     guard.register(app);
     const endSession = (id: Parameters<typeof stores.operatorSessions.end>[0]) => stores.operatorSessions.end(id);
-    const shared = { browser, guard, audit, identityProvider, signInFlow, endSession, stylesheetPath };
+    const shared = { browser, guard, auditLog, identityProvider, signInFlow, endSession, stylesheetPath };
     await app.register(consoleSignInRoutes, { ...shared, config, providerLogout });
     await app.register(backChannelLogoutRoutes, {
       deps: {
         config: { browserSession: config.session },
         identityProviders: [identityProvider],
         stores: { browserSessions: stores.operatorSessions },
-        auditLog: audit,
+        auditLog,
       },
+      surface: 'console',
       // The logout token authenticates the request.
       routeConfig: { consoleRole: 'anyone' },
     });
@@ -191,7 +194,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function sendError(
-  deps: ErrorReports & Pick<ConsoleAudit, 'pageFailed'>,
+  deps: ErrorReports & { readonly auditLog: AuditLog },
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
@@ -206,7 +209,8 @@ function sendError(
   if (problem?.retryAfterMs !== undefined) reply.header('retry-after', Math.ceil(problem.retryAfterMs / 1000));
   // Anyone can open an unknown path, and it explains itself.
   const hasNumber = status !== 404;
-  if (hasNumber) deps.pageFailed({ requestId: request.id, route: request.routeOptions.url, status });
+  if (hasNumber)
+    deps.auditLog.record('page.failed', { requestId: request.id, route: request.routeOptions.url, status });
   return reply
     .code(status)
     .send(errorPage({ stylesheetPath }, { title, text, ...(hasNumber ? { requestId: request.id } : {}) }));

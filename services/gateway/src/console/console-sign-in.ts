@@ -8,8 +8,8 @@ import type { createSignInFlow, IdentityProvider } from '../identity/sign-in-flo
 import { FRESH_SECONDS } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
+import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
-import type { ConsoleAudit } from './console-audit.ts';
 import { type ConsoleGuard, csrfField, isConsolePath, isFromElsewhere } from './console-guard.ts';
 import { signInHref } from './pages/layout.ts';
 import { noRolePage, signedInPage, signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
@@ -22,7 +22,7 @@ export interface ConsoleSignInDeps {
   readonly config: ConsoleConfig;
   readonly browser: Browser;
   readonly guard: ConsoleGuard;
-  readonly audit: ConsoleAudit;
+  readonly auditLog: AuditLog;
   readonly identityProvider: IdentityProvider;
   readonly signInFlow: ReturnType<typeof createSignInFlow<string>>;
   readonly providerLogout: ProviderLogout;
@@ -32,12 +32,12 @@ export interface ConsoleSignInDeps {
 
 /** Sign-in and sign-out of operators. Only an operator with a role gets a browser session. */
 export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async (app, deps) => {
-  const { config, browser, guard, audit, identityProvider, signInFlow, providerLogout, stylesheetPath } = deps;
+  const { config, browser, guard, auditLog, identityProvider, signInFlow, providerLogout, stylesheetPath } = deps;
   const page = { stylesheetPath };
   const anyone = { config: { consoleRole: 'anyone' as const } };
 
   function failed(reply: FastifyReply, status: number, code: string, to: string | undefined): FastifyReply {
-    audit.signInFailed({ code });
+    auditLog.record('console.sign_in_failed', { code });
     return reply.code(status).send(signInFailedPage(page, { href: signInHref(to ?? '/', false) }));
   }
 
@@ -87,7 +87,7 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     if (role === undefined) {
       // The browser never learns the id of this session.
       await deps.endSession(browserSession.id);
-      audit.refused({ operator });
+      auditLog.record('console.refused', { operator });
       return reply.code(403).send(
         noRolePage(page, {
           name: browserSession.displayName,
@@ -97,7 +97,7 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
       );
     }
     await browser.startSession(request, reply, browserSession);
-    audit.signedIn({ operator, role });
+    auditLog.record('console.signed_in', { operator, role });
     // A redirect would arrive as a link from the identity provider.
     return isFromElsewhere(request)
       ? reply.send(signedInPage(page, { href: returnTo }))
@@ -108,13 +108,14 @@ export const consoleSignInRoutes: FastifyPluginAsync<ConsoleSignInDeps> = async 
     const { browserSession } = guard.visitOf(request);
     await guard.readForm(request, logoutSchema);
     await browser.endSession(request, reply);
-    audit.signedOut({ operator: browserSession.subject.subject });
+    auditLog.record('console.signed_out', { operator: browserSession.subject.subject });
     const endSessionHref = await providerLogout.offer(reply, browserSession);
     return reply.send(signedOutPage(page, { href: signInHref('/', false), endSessionHref }));
   });
 
   app.get('/logout/callback/console', { ...anyone, exposeHeadRoute: false }, async (request, reply) => {
-    if (!(await providerLogout.isReturn(request, reply))) audit.logoutRefused({ code: 'unknown_transaction' });
+    if (!(await providerLogout.isReturn(request, reply)))
+      auditLog.record('console.logout_refused', { code: 'unknown_transaction' });
     return reply.redirect('/signed-out', 303);
   });
 

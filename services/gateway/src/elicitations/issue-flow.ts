@@ -178,6 +178,7 @@ function idempotencyKeyOf(
 /**
  * Converts the body of an API call to the immutable request of an elicitation, with its digest.
  * @throws ProblemError `invalid_request` for a credential that cannot be checked, or an amount that cannot be shown
+ * @internal exported for tests
  */
 export function elicitationRequestOf(
   input: Exclude<IssueElicitation, { kind: 'authorization' }>,
@@ -229,7 +230,10 @@ export function elicitationRequestOf(
   }
 }
 
-/** Returns the texts that the user types, with their patterns. */
+/**
+ * Returns the texts that the user types, with their patterns.
+ * @internal exported for tests
+ */
 export function patternedTextsIn(input: IssueElicitation): PatternedText[] {
   if (input.kind === 'credential')
     return input.credential.fields.map((field, at) => ({ path: `body.credential.fields.${at}.pattern`, ...field }));
@@ -250,6 +254,7 @@ function invalid(path: string, message: string): ProblemError {
  * gets the money. Payments outside the MCP server's own limits are left to the domain, which has other error codes for them.
  *
  * @throws ProblemError `payee_not_registered`, `payment_not_possible`, which name the invalid member
+ * @internal exported for tests
  */
 export function assertPossiblePayment(
   request: PaymentRequest,

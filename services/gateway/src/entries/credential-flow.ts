@@ -12,7 +12,7 @@ import {
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { type AuditLog, type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 import { ProblemError } from '../platform/http/problems.ts';
@@ -23,7 +23,6 @@ import type { CredentialValues } from './credential-entry.ts';
 const valuesSchema = z.record(z.string(), z.string());
 
 /** The user at `/me`, or an MCP server through the API. */
-export type DeletedBy = 'person' | { readonly mcpServerId: string };
 
 /** Reads and deletes lasting credentials. */
 export function createCredentialFlow(p: {
@@ -61,7 +60,7 @@ export function createCredentialFlow(p: {
       const [values] = await Promise.all([open(credential), recordUse(credential, mcpServerId, tool)]);
       const generation = generationNumber(credential);
       const facts = { credentialId, name: credential.name, fields: [...credential.fields], generation };
-      p.auditLog.credentialRead({ credentialId, mcpServerId, subject: credential.subject });
+      p.auditLog.record('credential.read', { credentialId, mcpServerId, subject: credential.subject });
       if (encryption === undefined || (sealed !== true && !encryption.required)) return { ...facts, values };
       const sealedValues = await sealFor(encryption.key, JSON.stringify(values), {
         type: 'credential',
@@ -78,9 +77,9 @@ export function createCredentialFlow(p: {
     },
 
     /** @throws NotFoundError if it has been deleted */
-    async delete({ credentialId, subject }: Credential, by: DeletedBy): Promise<void> {
+    async delete({ credentialId, subject }: Credential, by: RemovedBy): Promise<void> {
       if ((await credentials.remove(credentialId)) === undefined) throw new NotFoundError('credential');
-      p.auditLog.credentialDeleted({ credentialId, subject, by });
+      p.auditLog.record('credential.deleted', { credentialId, subject, ...removedBy(by) });
     },
 
     /**

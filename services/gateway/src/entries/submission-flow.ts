@@ -109,7 +109,7 @@ export function createSubmissionFlow(p: {
       const attempt = digestOf(newOperationId(p.entropy));
       await service.beginCheck(elicitationId, submitter.visitor, attempt);
       const checked = await p.credentialCheck(check, values, `${mcpServerId}.${request.name}`);
-      p.auditLog.credentialChecked(elicitation, checked);
+      p.auditLog.record('credential.checked', { ...elicitation, result: checked });
       if (checked === 'accepted') return store(elicitation, { ...submitter, attempt }, values);
       const reason = checked === 'rejected' ? 'credential_rejected' : 'check_unavailable';
       await ignoreSuperseded(service.retry(elicitationId, attempt, reason));

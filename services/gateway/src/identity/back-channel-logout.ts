@@ -25,7 +25,7 @@ export interface BackChannelLogoutDeps {
   readonly config: Pick<GatewayConfig, 'browserSession'>;
   readonly identityProviders: readonly LogoutIssuer[];
   readonly stores: Pick<Stores, 'browserSessions'>;
-  readonly auditLog: Pick<AuditLog, 'loggedOut' | 'logoutRefused'>;
+  readonly auditLog: AuditLog;
 }
 
 interface ByIdentityProvider {
@@ -39,7 +39,9 @@ interface ByIdentityProvider {
 export const backChannelLogoutRoutes: FastifyPluginAsync<{
   readonly deps: BackChannelLogoutDeps;
   readonly routeConfig?: FastifyContextConfig;
-}> = async (app, { deps, routeConfig = {} }) => {
+  /** Whose sessions end. The audit events of operators name them, those of users their pseudonym. Default `browser`. */
+  readonly surface?: 'browser' | 'console';
+}> = async (app, { deps, routeConfig = {}, surface = 'browser' }) => {
   const { stores, auditLog } = deps;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -59,7 +61,7 @@ export const backChannelLogoutRoutes: FastifyPluginAsync<{
     if (identityProvider === undefined) throw new ProblemError('not_found');
     const [token, ...more] = request.body instanceof URLSearchParams ? request.body.getAll('logout_token') : [];
     const refuse = (code: string, claim?: string) => {
-      auditLog.logoutRefused({ identityProvider: name, code, claim });
+      auditLog.record(`${surface}.logout_refused`, { identityProvider: name, code, claim });
       return new ProblemError('invalid_request', { detail: 'The logout token is not valid.' });
     };
     if (token === undefined || more.length > 0) throw refuse('invalid_logout_token');
@@ -83,10 +85,11 @@ export const backChannelLogoutRoutes: FastifyPluginAsync<{
       absoluteMs: longestSessionMs(deps.config),
     });
     if (!isFirst) throw refuse('replayed');
-    auditLog.loggedOut({
+    auditLog.record(`${surface}.logged_out`, {
       identityProvider: name,
       of: sessionId === undefined ? 'user' : 'session',
       subject: subject === undefined ? undefined : { issuer, subject },
+      operator: subject,
     });
     return reply.code(200).header('cache-control', 'no-store').send();
   });

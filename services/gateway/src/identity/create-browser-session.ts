@@ -24,7 +24,7 @@ export function longestSessionMs({ browserSession }: Pick<GatewayConfig, 'browse
 export async function createBrowserSession(
   deps: {
     config: Pick<GatewayConfig, 'browserSession'>;
-    auditLog: Pick<AuditLog, 'signedIn'>;
+    auditLog: AuditLog;
     stores: Pick<Stores, 'browserSessions'>;
     entropy: Entropy;
   },
@@ -37,6 +37,6 @@ export async function createBrowserSession(
     { idleMs: idleMinutes * 60_000, absoluteMs: longestSessionMs(deps.config) },
     p.quota,
   );
-  deps.auditLog.signedIn({ subject, origin: p.signedInAt });
+  deps.auditLog.record('browser.signed_in', { subject, origin: p.signedInAt });
   return browserSession;
 }

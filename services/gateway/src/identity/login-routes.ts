@@ -45,7 +45,7 @@ export interface LoginRoutesDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly identityProviders: readonly IdentityProvider[];
   readonly service: Pick<ElicitationService, 'find' | 'listOpen' | 'listEnded'>;
-  readonly auditLog: Pick<AuditLog, 'signInFailed'>;
+  readonly auditLog: AuditLog;
   readonly signInFlow: SignInFlow;
   readonly signInMethods: SignInMethods;
   readonly signInPolicy: SignInPolicy;
@@ -174,7 +174,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
       return reply.redirect(authorizationUrl.href, 303);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
-      auditLog.signInFailed({ code: error.code });
+      auditLog.record('browser.sign_in_failed', { code: error.code });
       return reply.code(502).send(signInFailedPage(views.context(request), retryOf(returnTo)));
     }
   });
@@ -191,10 +191,10 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
     const context = views.context(request);
     switch (signedIn.result) {
       case 'unknown':
-        auditLog.signInFailed({ code: 'unknown_transaction' });
+        auditLog.record('browser.sign_in_failed', { code: 'unknown_transaction' });
         return reply.code(400).send(signInFailedPage(context, {}));
       case 'refused':
-        auditLog.signInFailed({ code: signedIn.error.code });
+        auditLog.record('browser.sign_in_failed', { code: signedIn.error.code });
         browser.clearLoginCookie(reply, signedIn.cookie);
         // An invalid code is the client's error, not an outage of the identity provider.
         reply.code(signedIn.error.retryable && signedIn.error.providerError !== 'invalid_grant' ? 502 : 400);
@@ -220,7 +220,7 @@ export const loginRoutes: FastifyPluginAsync<PageKit<LoginRoutesDeps>> = async (
         )
       : ({ result: 'refused', code: 'ticket_refused' } as const);
     if (redeemed.result === 'refused') {
-      auditLog.signInFailed({ code: redeemed.code });
+      auditLog.record('browser.sign_in_failed', { code: redeemed.code });
       return reply.code(400).send(signInFailedPage(views.context(request), retryOf(redeemed.returnTo)));
     }
     await browser.startSession(request, reply, redeemed.browserSession);

@@ -17,7 +17,7 @@ interface ByIdentityProvider {
 }
 
 export interface LogoutRoutesDeps extends ProviderLogoutDeps {
-  readonly auditLog: Pick<AuditLog, 'signedOut' | 'logoutRefused'>;
+  readonly auditLog: AuditLog;
 }
 
 /** Sign-out of a browser, here and at the identity provider. */
@@ -35,7 +35,7 @@ export const logoutRoutes: FastifyPluginAsync<PageKit<LogoutRoutesDeps>> = async
     if (browserSession !== undefined && !browser.isCsrfToken(form.data.csrf_token, browserSession.id))
       throw new PageError('forbidden');
     await browser.endSession(request, reply);
-    if (browserSession !== undefined) deps.auditLog.signedOut({ subject: browserSession.subject });
+    if (browserSession !== undefined) deps.auditLog.record('browser.signed_out', { subject: browserSession.subject });
     const elicitationId = parseElicitationId(query.data.e ?? '');
     if (elicitationId !== undefined) return reply.redirect(`${elicitationPath(elicitationId)}?switch=1`, 303);
     const context = views.context(request);
@@ -51,7 +51,7 @@ export const logoutRoutes: FastifyPluginAsync<PageKit<LogoutRoutesDeps>> = async
       if (!deps.identityProviders.some(({ config }) => config.name === name))
         return reply.code(404).send(notFoundPage(views.context(request)));
       if (!(await providerLogout.isReturn(request, reply)))
-        deps.auditLog.logoutRefused({ identityProvider: name, code: 'unknown_transaction' });
+        deps.auditLog.record('browser.logout_refused', { identityProvider: name, code: 'unknown_transaction' });
       return reply.redirect('/signed-out', 303);
     },
   );

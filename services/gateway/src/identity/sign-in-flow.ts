@@ -84,7 +84,7 @@ export type SignInResult<To extends string = ReturnTo> =
  */
 export function createSignInFlow<To extends string>(p: {
   config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
-  auditLog: Pick<AuditLog, 'signedIn'>;
+  auditLog: AuditLog;
   stores: Pick<Stores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   identityProviders: readonly IdentityProvider[];

@@ -47,7 +47,7 @@ export const callerOf = (request: FastifyRequest): RegisteredMcpServer => authen
 
 export interface CallerAuthDeps {
   readonly callers: Pick<CallerDirectory, 'identify' | 'isCurrent' | 'admits'>;
-  readonly auditLog: Pick<AuditLog, 'callerRefused'>;
+  readonly auditLog: AuditLog;
   readonly noteApiKeyUse: NoteApiKeyUse;
 }
 
@@ -61,7 +61,7 @@ export function createCallerAuth({ callers: directory, auditLog, noteApiKeyUse }
     const bearer = bearerOf(request);
     const caller = bearer === undefined ? undefined : await directory.identify(bearer);
     if (caller === undefined) {
-      auditLog.callerRefused();
+      auditLog.record('caller.refused', {});
       throw new ProblemError('unauthenticated');
     }
     callers.set(request, caller);
@@ -77,7 +77,7 @@ export function createCallerAuth({ callers: directory, auditLog, noteApiKeyUse }
 export function addCallerChecks(api: FastifyInstance, { callers: directory, auditLog }: CallerAuthDeps): void {
   async function isAdmitted(request: FastifyRequest, caller: Caller): Promise<boolean> {
     const isAdmitted = await directory.admits(caller, bearerOf(request) ?? '');
-    if (!isAdmitted) auditLog.callerRefused();
+    if (!isAdmitted) auditLog.record('caller.refused', {});
     return isAdmitted;
   }
   api.addHook('preHandler', (request, _reply, done) => {

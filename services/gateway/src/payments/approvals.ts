@@ -57,7 +57,7 @@ export interface ApprovalsDeps {
   readonly signInPolicy: SignInPolicy;
   readonly passkeyPolicy: PasskeyPolicy;
   readonly dailyLimits: DailyLimits;
-  readonly auditLog: Pick<AuditLog, 'dailyLimitReached'>;
+  readonly auditLog: AuditLog;
   readonly now: Clock;
 }
 
@@ -121,7 +121,7 @@ export class Approvals {
       if (!(error instanceof DailyLimitError) || payment === undefined) throw error;
       const total = error.spent + payment.request.terms.amount.minorUnits;
       if (passkey === undefined && total <= (within(true) ?? 0)) return { result: 'passkey_needed' };
-      auditLog.dailyLimitReached(elicitation);
+      auditLog.record('payment.daily_limit_reached', elicitation);
       return { result: 'daily_limit_reached' };
     }
   }

@@ -48,7 +48,7 @@ export interface PaymentFlowDeps {
   readonly stores: Pick<Stores, 'payments'>;
   readonly refunds: Refunds;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  readonly auditLog: Pick<AuditLog, 'chargeRefused' | 'chargeNotClosed' | 'processorUnavailable'>;
+  readonly auditLog: AuditLog;
 }
 
 /**
@@ -81,7 +81,12 @@ export class PaymentFlow {
       elicitation,
       async (processor, charge) => {
         const status = await processor.close(charge.reference);
-        if (status.state === 'open') this.#deps.auditLog.chargeNotClosed(elicitation, processor.name, status.refusal);
+        if (status.state === 'open')
+          this.#deps.auditLog.record('payment.not_closed', {
+            ...elicitation,
+            processor: processor.name,
+            ...status.refusal,
+          });
         return status;
       },
       as,
@@ -111,7 +116,11 @@ export class PaymentFlow {
     const { processors, auditLog } = this.#deps;
     const processor = processors.get(elicitation.request.processor);
     if (processor === undefined) {
-      auditLog.processorUnavailable(elicitation, elicitation.request.processor, 'not_configured');
+      auditLog.record('payment.processor_unavailable', {
+        ...elicitation,
+        processor: elicitation.request.processor,
+        code: 'not_configured',
+      });
       return { state: 'unavailable' };
     }
     try {
@@ -120,7 +129,12 @@ export class PaymentFlow {
       return await this.#applyStatus(elicitation, charge, await getStatus(processor, charge, elicitation), unpaid);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      auditLog.processorUnavailable(elicitation, processor.name, error.code, error.details);
+      auditLog.record('payment.processor_unavailable', {
+        ...elicitation,
+        processor: processor.name,
+        code: error.code,
+        ...error.details,
+      });
       return { state: 'unavailable' };
     }
   }
@@ -135,7 +149,11 @@ export class PaymentFlow {
     const mcpServer = mcpServers.get(mcpServerId);
     // Since the issue, the payee may have been removed, or have another account: the operator no longer says where the money goes.
     if (mcpServer === undefined || !isForRegisteredPayee(mcpServer, request)) {
-      auditLog.chargeRefused(elicitation, processor.name, { processorCode: 'payee_not_registered' });
+      auditLog.record('payment.refused', {
+        ...elicitation,
+        processor: processor.name,
+        processorCode: 'payee_not_registered',
+      });
       return currentCharge(await service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
     const page = elicitationUrl(config.publicUrl, elicitationId);
@@ -159,7 +177,7 @@ export class PaymentFlow {
       });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'refused') throw error;
-      auditLog.chargeRefused(elicitation, processor.name, error.details);
+      auditLog.record('payment.refused', { ...elicitation, processor: processor.name, ...error.details });
       return currentCharge(await service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
     try {

@@ -27,12 +27,13 @@ interface ProcessorWebhooksDeps {
   readonly stores: Pick<Stores, 'payments'>;
   readonly paymentFlow: PaymentFlow;
   readonly refunds: Refunds;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable'>;
+  readonly auditLog: AuditLog;
 }
 
 /**
  * Handles webhooks of payment processors. A webhook is only a hint to ask the processor for the status of a charge, so a repeated,
  * delayed or reordered webhook has no further effect: the first one completes the elicitation, the next ones find it completed.
+ * @internal exported for tests
  */
 export class ProcessorWebhooks {
   readonly #deps: ProcessorWebhooksDeps;
@@ -73,7 +74,11 @@ export class ProcessorWebhooks {
       return await processor.webhook(webhook);
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'unavailable') throw error;
-      this.#deps.auditLog.processorUnavailable({}, processor.name, error.code, error.details);
+      this.#deps.auditLog.record('payment.processor_unavailable', {
+        processor: processor.name,
+        code: error.code,
+        ...error.details,
+      });
       return 'unavailable';
     }
   }
@@ -101,7 +106,12 @@ export class ProcessorWebhooks {
       status = await processor.status(event.reference);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      auditLog.processorUnavailable(elicitation ?? event, processor.name, error.code, error.details);
+      auditLog.record('payment.processor_unavailable', {
+        ...(elicitation ?? event),
+        ...error.details,
+        processor: processor.name,
+        code: error.code,
+      });
       return false;
     }
     if (status.state !== 'paid') return true;
@@ -132,7 +142,7 @@ interface ByProcessor {
 
 export interface ProcessorWebhookRoutesDeps extends ProcessorWebhooksDeps {
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'webhookRefused'>;
+  readonly auditLog: AuditLog;
   readonly telemetry: Pick<Telemetry, 'traceRequests'> | undefined;
 }
 
@@ -163,7 +173,7 @@ export const processorWebhookRoutes: FastifyPluginAsync<{ deps: ProcessorWebhook
       if (!isHandled) throw new ProblemError('unavailable', { retryAfterMs: 10_000 });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'signature_invalid') throw error;
-      deps.auditLog.webhookRefused({ processor: processor.name, code: error.code });
+      deps.auditLog.record('payment.webhook_refused', { processor: processor.name, code: error.code });
       throw new ProblemError('unauthenticated');
     }
     return reply.code(204).send();

@@ -17,6 +17,7 @@ import {
   type Refund,
   type RefundRequest,
   refundableOf,
+  refundedOf,
   refundIdOf,
   refusedRefund,
   reportedChange,
@@ -58,7 +59,7 @@ export interface RefundsDeps {
   readonly service: Pick<ElicitationService, 'read'>;
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
-  readonly auditLog: Pick<AuditLog, 'processorUnavailable' | 'refundNeeded' | 'refundRequested' | 'paymentChanged'>;
+  readonly auditLog: AuditLog;
   readonly now: Clock;
 }
 
@@ -125,7 +126,8 @@ export class Refunds {
         createdAt: now(),
       }),
     });
-    if (result === 'reserved') auditLog.refundRequested(payment, refund);
+    if (result === 'reserved')
+      auditLog.record('payment.refund_requested', { ...refund, ...payment, currency: payment.amount.currency });
     return this.#make(payment, refund);
   }
 
@@ -197,7 +199,7 @@ export class Refunds {
     const { mcpServers, processors, auditLog } = this.#deps;
     const { processorReference, amount, mode } = status;
     const about = elicitation ?? { elicitationId: named ?? elicitationId ?? '' };
-    const report = () => auditLog.refundNeeded(about, { processor, processorReference, reason });
+    const report = () => auditLog.record('payment.refund_needed', { ...about, processor, processorReference, reason });
     if (elicitationId === undefined) return report();
     if (elicitation === undefined || !isOfKind(elicitation, 'payment')) report();
     else {
@@ -254,7 +256,12 @@ export class Refunds {
       if (known !== undefined && reserved?.result !== 'reserved') return known;
       const committed = await this.#commit({ payment: reserved?.payment ?? payment });
       if (committed === undefined) continue;
-      if (reserved !== undefined) this.#deps.auditLog.refundRequested(committed, reserved.refund);
+      if (reserved !== undefined)
+        this.#deps.auditLog.record('payment.refund_requested', {
+          ...reserved.refund,
+          ...committed,
+          currency: committed.amount.currency,
+        });
       return committed;
     }
     throw new DomainError('contention', 'The payment keeps changing.');
@@ -305,7 +312,7 @@ export class Refunds {
     const { processors, auditLog } = this.#deps;
     const processor = processors.get(payment.processor);
     if (processor === undefined) {
-      auditLog.processorUnavailable(payment, payment.processor, 'not_configured');
+      auditLog.record('payment.processor_unavailable', { ...payment, code: 'not_configured' });
       return undefined;
     }
     try {
@@ -313,7 +320,7 @@ export class Refunds {
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
       if (error.code === 'refused') return { refused: error.processorCode };
-      auditLog.processorUnavailable(payment, payment.processor, error.code, error.details);
+      auditLog.record('payment.processor_unavailable', { ...payment, ...error.details, code: error.code });
       return undefined;
     }
   }
@@ -336,11 +343,15 @@ export class Refunds {
     if ((await this.#payments.put(change)) === 'conflict') return undefined;
     const { auditLog, now } = this.#deps;
     const { payment, announces } = change;
-    if (announces !== undefined) auditLog.paymentChanged(payment, announces);
-    if (announces === 'payment.refund_failed' && !payment.completes) {
-      const { processor, processorReference } = payment;
-      auditLog.refundNeeded(payment, { processor, processorReference, reason: 'refund_failed' });
-    }
+    if (announces !== undefined)
+      auditLog.record(announces, {
+        ...payment,
+        currency: payment.amount.currency,
+        refundedMinorUnits: refundedOf(payment),
+        dispute: announces === 'payment.disputed' ? payment.disputes.at(-1)?.status : undefined,
+      });
+    if (announces === 'payment.refund_failed' && !payment.completes)
+      auditLog.record('payment.refund_needed', { ...payment, reason: 'refund_failed' });
     return { ...payment, version: payment.version + 1, paidAt: payment.paidAt || now() };
   }
 

@@ -9,8 +9,8 @@ import type { Elicitation } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { describe, expect, it } from 'vitest';
 import { samplePseudonyms as pseudonym, sampleConfig } from '../testing/sample-config.ts';
-import { createAuditLog } from './audit/audit-log.ts';
-import type { AuditRecord } from './audit/audit-trail.ts';
+import type { AuditRecord } from './audit/audit-events.ts';
+import { createAuditLog, elicitationAudit } from './audit/audit-log.ts';
 import { createPseudonyms, pseudonymsOf } from './audit/pseudonyms.ts';
 import { parseConfig } from './config/load-config.ts';
 import { runInRequest } from './http/request-context.ts';
@@ -99,9 +99,9 @@ describe('S54: audit events', () => {
   it('name a user by a stable pseudonym that is unique to the subject', () => {
     const { logger, lines, text } = recorder();
     const auditLog = createAuditLog(logger, pseudonym);
-    auditLog.elicitation({ type: 'issued', ...about }, pending);
-    auditLog.elicitation({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } }, pending);
-    auditLog.tokenRead({ connectionId: 'cn_1', mcpServerId: 'tracker', subject });
+    elicitationAudit(auditLog)({ type: 'issued', ...about }, pending);
+    elicitationAudit(auditLog)({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } }, pending);
+    auditLog.record('connection.token_read', { connectionId: 'cn_1', mcpServerId: 'tracker', subject });
     expect(text()).not.toMatch(/alice|bob|id\.example/);
     const [issued, wrong, read] = lines();
     expect(issued).toMatchObject({ event: 'elicitation.issued', audit: true, subject: pseudonym(subject) });
@@ -133,12 +133,12 @@ describe('S54: audit events', () => {
   it('contain outcome and time only if the elicitation has ended', () => {
     const { logger, lines } = recorder();
     const auditLog = createAuditLog(logger, pseudonym);
-    auditLog.elicitation({ type: 'expired', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
-    auditLog.elicitation(
+    elicitationAudit(auditLog)({ type: 'expired', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
+    elicitationAudit(auditLog)(
       { type: 'approved', ...about, method: 'button' },
       { ...pending, status: 'active', attempt: 'x' },
     );
-    auditLog.elicitation({ type: 'wrong_person', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
+    elicitationAudit(auditLog)({ type: 'wrong_person', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
     const [expired, approved, wrong] = lines();
     expect(expired).toMatchObject({ kind: 'authorization', ended: 'expired', afterMs: 62_500, lateMs: 2_500 });
     expect(approved).not.toHaveProperty('ended');
@@ -148,14 +148,16 @@ describe('S54: audit events', () => {
   it('go to every sink with the same members as in the log', () => {
     const { logger, lines } = recorder();
     const heard: AuditRecord[] = [];
-    createAuditLog(logger, pseudonym, [record => heard.push(record)]).signInFailed({ code: 'access_denied' });
+    createAuditLog(logger, pseudonym, [record => heard.push(record)]).record('browser.sign_in_failed', {
+      code: 'access_denied',
+    });
     expect(heard).toEqual([{ event: 'browser.sign_in_failed', code: 'access_denied' }]);
     expect(lines()[0]).toMatchObject(heard[0] ?? {});
   });
 
   it('contain their time in UTC', () => {
     const { logger, lines } = recorder();
-    createAuditLog(logger, pseudonym).callerRefused();
+    createAuditLog(logger, pseudonym).record('caller.refused', {});
     expect(lines()[0]?.['time']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
@@ -167,7 +169,11 @@ describe('S54: audit events', () => {
     '\0\u0008',
   ])('are one line of JSON with a hostile field: %j', hostile => {
     const { logger, lines, text } = recorder();
-    createAuditLog(logger, pseudonym).callbackRefused({ reason: hostile, mcpServerId: hostile, provider: hostile });
+    createAuditLog(logger, pseudonym).record('callback.refused', {
+      reason: hostile,
+      mcpServerId: hostile,
+      provider: hostile,
+    });
     expect(lines()).toHaveLength(1);
     expect(lines()[0]).toMatchObject({ event: 'callback.refused', reason: hostile });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: this test searches for control characters
@@ -183,7 +189,7 @@ describe('S79: a log line', () => {
     logger.info('outside');
     runInRequest({ requestId: 'rq_1', source: '203.0.113.9' }, () => {
       logger.info('inside');
-      auditLog.callerRefused();
+      auditLog.record('caller.refused', {});
     });
     const belongs = { requestId: 'rq_1', source: '203.0.113.9' };
     expect(lines()).toMatchObject([{ instance }, { instance, ...belongs }, { instance, ...belongs, audit: true }]);

@@ -20,6 +20,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createClientRegistrations } from '../authorization/client-metadata.ts';
 import { createLogger } from '../platform/logger.ts';
+import { samplePseudonyms } from '../testing/sample-config.ts';
 import { sealContextOf, takeCensus, totalOf } from './rewrap.ts';
 import { startRewrapper } from './rewrapper.ts';
 import { connectionContext } from './seal-contexts.ts';
@@ -136,6 +137,7 @@ describe('rotation under load', () => {
       stores,
       vault: rolledOut,
       logger: createLogger({ level: 'info', destination: linesTo(log, finished.resolve) }),
+      pseudonym: samplePseudonyms,
       retryMs: 5,
       stepPauseMs: 1,
     });

@@ -10,6 +10,7 @@ import {
 import { createKeyRing, createVault, type VaultKey } from '@postern/vault';
 import { describe, expect, test, vi } from 'vitest';
 import { createLogger } from '../platform/logger.ts';
+import { samplePseudonyms } from '../testing/sample-config.ts';
 import { type Rewrapper, type RewrapperOptions, startRewrapper } from './rewrapper.ts';
 import { connectionContext } from './seal-contexts.ts';
 
@@ -89,6 +90,7 @@ function createWorld(initial: readonly SealedRecord[]) {
         stores: world.stores,
         vault,
         logger: createLogger({ level: 'info', destination }),
+        pseudonym: samplePseudonyms,
         retryMs: 1,
         stepPauseMs: 0,
         restMs: REST_MS,

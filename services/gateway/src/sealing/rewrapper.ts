@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { newOperationId, type Stores, systemEntropy } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
-import { auditTrail } from '../platform/audit/audit-trail.ts';
+import { createAuditLog } from '../platform/audit/audit-log.ts';
+import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
 import { periodic } from '../platform/periodic.ts';
 import { type RewrapReport, rewrapAll } from './rewrap.ts';
@@ -13,6 +14,7 @@ export interface RewrapperOptions {
   };
   readonly vault: Vault;
   readonly logger: Logger;
+  readonly pseudonym: Pseudonyms;
   /**
    * Pause before the first round and after a failure. Default one minute: during a rolling restart, no value must come under a key
    * that some replicas do not have yet.
@@ -42,6 +44,8 @@ const BATCH = 8;
 export function startRewrapper(options: RewrapperOptions): Rewrapper {
   const { stores, vault, logger, retryMs = 60_000, restMs = 600_000, stepPauseMs = 50, leaseMs = 30_000 } = options;
   const { leases, sealedRecords: records } = stores;
+  // Without sinks: these lines are in the log only.
+  const auditLog = createAuditLog(logger, options.pseudonym);
   const own = { name: LEASE, holder: newOperationId(systemEntropy) };
 
   async function shouldContinue(signal: AbortSignal): Promise<boolean> {
@@ -66,17 +70,11 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
 
   function logReport({ result, rewrapped, superseded, unknown, damaged }: RewrapReport): void {
     const [current, ...old] = vault.kids;
-    const audit = auditTrail(logger, []);
-    if (rewrapped > 0)
-      audit.info({ event: 'vault.rewrapped', kid: current, rewrapped, overtaken: superseded, result }, 're-wrapped');
-    for (const [kid, values] of unknown)
-      audit.error({ event: 'vault.key_lost', kid, values }, 'sealed values name a key that is missing');
-    if (damaged.length > 0)
-      audit.error({ event: 'vault.damaged', values: damaged.length }, 'sealed values do not open');
-    if (result === 'unsettled')
-      audit.warn({ event: 'vault.old_key_in_use', old }, 'another replica still seals with an old key');
-    if (result === 'done' && old.length > 0 && damaged.length === 0)
-      audit.info({ event: 'vault.keys_removable', old }, 'old keys are no longer needed');
+    if (rewrapped > 0) auditLog.record('vault.rewrapped', { kid: current, rewrapped, overtaken: superseded, result });
+    for (const [kid, values] of unknown) auditLog.record('vault.key_lost', { kid, values });
+    if (damaged.length > 0) auditLog.record('vault.damaged', { values: damaged.length });
+    if (result === 'unsettled') auditLog.record('vault.old_key_in_use', { old });
+    if (result === 'done' && old.length > 0 && damaged.length === 0) auditLog.record('vault.keys_removable', { old });
   }
 
   let isResting = false;

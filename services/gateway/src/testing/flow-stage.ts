@@ -22,7 +22,7 @@ import { createStoreGrant } from '../authorization/store-grant.ts';
 import { createTokenRefresh } from '../authorization/token-refresh.ts';
 import { createTokenSets, type TokenSet } from '../authorization/token-set.ts';
 import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { createAuditLog } from '../platform/audit/audit-log.ts';
+import { createAuditLog, elicitationAudit } from '../platform/audit/audit-log.ts';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { storageQuotaOf } from '../platform/config/storage-quota.ts';
@@ -75,7 +75,7 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
   const service = createElicitationService({
     ...stores,
     providers: () => ({ defaultScopes: [] }),
-    audit: auditLog.elicitation,
+    audit: elicitationAudit(auditLog),
     entropy: systemEntropy,
     now: clock.now,
   });

@@ -7,6 +7,7 @@ import { createKeyRing, createVault } from '@postern/vault';
 import { z } from 'zod';
 import { createLogger } from '../platform/logger.ts';
 import { startRewrapper } from '../sealing/rewrapper.ts';
+import { samplePseudonyms } from './sample-config.ts';
 
 const [redisUrl = '', limit = '', keys = ''] = process.argv.slice(2);
 const ring = z.array(z.object({ kid: z.string(), key: z.base64() })).parse(JSON.parse(keys));
@@ -31,6 +32,7 @@ startRewrapper({
   },
   vault: createVault(createKeyRing(ring.map(({ kid, key }) => ({ kid, key: Buffer.from(key, 'base64') })))),
   logger: createLogger({ level: 'silent' }),
+  pseudonym: samplePseudonyms,
   retryMs: 1,
   stepPauseMs: 1,
   leaseMs: 1_000,

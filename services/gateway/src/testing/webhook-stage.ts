@@ -7,9 +7,10 @@ import { listenHttp } from '@postern/testkit/providers';
 import { Webhook } from 'standardwebhooks';
 import { openDeliveryQueue } from '../events/webhooks/delivery-queue.ts';
 import { openWebhooks, type WebhooksOptions } from '../events/webhooks/webhooks.ts';
+import { createAuditLog } from '../platform/audit/audit-log.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { createLogger } from '../platform/logger.ts';
-import { sampleMcpServer } from './sample-config.ts';
+import { sampleMcpServer, samplePseudonyms } from './sample-config.ts';
 import { type EndpointInput, quickPace, webhooksConfig } from './webhooks-config.ts';
 
 const isOfPayment = (happened: string): happened is PaymentEventType => happened.startsWith('payment.');
@@ -99,6 +100,7 @@ export async function webhookStage(p: {
         feed: stores.feeds,
         stores,
         logger,
+        auditLog: createAuditLog(logger, samplePseudonyms),
         now: Date.now,
         pace: quickPace,
         ...options,

@@ -49,6 +49,7 @@ const webhooks = await openWebhooks({
   },
   redis: openQueueRedis({ address: { url }, prefix }),
   logger: createLogger({ level: 'silent' }),
+  auditLog: { record: () => {} },
   now: Date.now,
   pace: killedPace,
 });

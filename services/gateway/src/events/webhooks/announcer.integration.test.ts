@@ -132,21 +132,21 @@ describe('S87: an operator endpoint', () => {
     await using stage = await setUp('full', []);
     await stage.add('one', 'pseudonym-1');
     const add = vi.fn();
-    const gap = vi.fn();
+    const record = vi.fn();
     const announcer = startAnnouncer({
       parts: [
         { endpoint: { name: 'operator/ops' }, queue: { add, counts: async () => counts(2), ...unpaused } },
       ] as never,
       announcements: stage.stores.passkeyAnnouncements,
       records: { read: async () => ({}) },
-      events: { gap, enabled: vi.fn() } as never,
+      auditLog: { record },
       onError: error => expect.fail(String(error)),
       pauseMs: 1,
       maxWaiting: 2,
     });
     await until(async () => expect(await stage.waiting()).toEqual([]));
     await announcer.stop();
-    expect(gap).toHaveBeenCalledExactlyOnceWith({ endpoint: 'operator/ops' });
+    expect(record).toHaveBeenCalledExactlyOnceWith('webhook.gap', { endpoint: 'operator/ops' });
     expect(add).not.toHaveBeenCalled();
   });
 });

@@ -1,8 +1,6 @@
 import { type PasskeyAnnouncement, SHARDS } from '@postern/elicitation';
 import { expect, test, vi } from 'vitest';
-import { createLogger } from '../../platform/logger.ts';
 import { startAnnouncer } from './announcer.ts';
-import { createWebhookEvents } from './webhook-events.ts';
 
 const announcement: PasskeyAnnouncement = { eventId: 'pk_00.x', type: 'passkey.added', pseudonym: 'p', occurredAt: 1 };
 
@@ -41,7 +39,7 @@ test('S87: removes an announcement only after its job is queued', async () => {
       },
     },
     records: { read: async () => ({}) },
-    events: createWebhookEvents(createLogger({ level: 'silent' })),
+    auditLog: { record: vi.fn() },
     onError: vi.fn(),
     pauseMs: 1,
   });

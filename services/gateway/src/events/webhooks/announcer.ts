@@ -5,16 +5,16 @@ import {
   type Sweeper,
   startSweeper,
 } from '@postern/elicitation';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { type DispatcherOptions, followRecord, MAX_WAITING, waitingIn } from './dispatcher.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';
-import type { WebhookEvents } from './webhook-events.ts';
 
 export interface AnnouncerOptions {
   readonly parts: readonly { readonly endpoint: WebhookEndpoint; readonly queue: DeliveryQueue }[];
   readonly announcements: PasskeyAnnouncements;
   readonly records: Pick<DispatcherOptions['records'], 'read'>;
-  readonly events: WebhookEvents;
+  readonly auditLog: AuditLog;
   readonly onError: (error: unknown) => void;
   /** Pause between two ticks, in milliseconds. Default 1 s, so that each shard is read every 8 seconds. */
   readonly pauseMs?: number;
@@ -28,12 +28,12 @@ export interface AnnouncerOptions {
  * changes nothing.
  */
 export function startAnnouncer(options: AnnouncerOptions): Pick<Sweeper, 'stop'> {
-  const { parts, announcements, records, events, onError, pauseMs, maxWaiting = MAX_WAITING } = options;
+  const { parts, announcements, records, auditLog, onError, pauseMs, maxWaiting = MAX_WAITING } = options;
 
   async function carry(announcement: PasskeyAnnouncement): Promise<void> {
     for (const { endpoint, queue } of parts) {
       // Announcements have no feed that could keep one until a full queue has room.
-      if ((await waitingIn(queue)) >= maxWaiting) events.gap({ endpoint: endpoint.name });
+      if ((await waitingIn(queue)) >= maxWaiting) auditLog.record('webhook.gap', { endpoint: endpoint.name });
       else await queue.add([announcement]);
     }
     await announcements.remove(announcement);
@@ -42,7 +42,7 @@ export function startAnnouncer(options: AnnouncerOptions): Pick<Sweeper, 'stop'>
   return startSweeper({
     async due(shard, limit) {
       // Once per sweep: operator endpoints have no dispatcher that would resume the queue of an enabled endpoint.
-      if (shard === SHARDS[0]) for (const part of parts) await followRecord({ ...part, records, events });
+      if (shard === SHARDS[0]) for (const part of parts) await followRecord({ ...part, records, auditLog });
       return announcements.read(shard, limit);
     },
     handle: carry,

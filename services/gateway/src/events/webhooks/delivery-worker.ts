@@ -1,11 +1,12 @@
 import type { QueueRedis, RedisWebhookEndpointStore } from '@postern/store-redis';
 import { DelayedError, type Job, Worker } from 'bullmq';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import { withTimeout } from '../../platform/with-timeout.ts';
 import type { Attempt } from './deliver.ts';
 import { type DeliveryOutcome, deliveryOutcome, isToBeDisabled, retryDelayMs } from './delivery-policy.ts';
 import { type DeliveryQueue, jobSchema, QUEUE_NAME } from './delivery-queue.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';
-import type { WebhookEvents } from './webhook-events.ts';
+import type { WebhookLog } from './webhook-log.ts';
 
 export interface DeliveryWorkerOptions {
   readonly endpoint: WebhookEndpoint;
@@ -13,7 +14,8 @@ export interface DeliveryWorkerOptions {
   readonly queue: DeliveryQueue;
   readonly health: Pick<RedisWebhookEndpointStore, 'read' | 'noteSuccess' | 'noteFailure' | 'disable'>;
   readonly attempt: Attempt;
-  readonly events: WebhookEvents;
+  readonly log: WebhookLog;
+  readonly auditLog: AuditLog;
   readonly now: () => number;
   /** 0 to 1. */
   readonly random: () => number;
@@ -59,18 +61,19 @@ class DeliveryFailure extends Error {
  * again under the same id.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { endpoint, redis, queue, health, attempt, events, now, random } = options;
+  const { endpoint, redis, queue, health, attempt, log, auditLog, now, random } = options;
   const { retryDelay = retryDelayMs, lockMs = 10_000 } = options;
   const { name } = endpoint;
   const stopping = new AbortController();
   let inProgress = 0;
   const onError = (error: unknown) => {
-    if (!stopping.signal.aborted) events.failed({ endpoint: name, error });
+    if (!stopping.signal.aborted) log.failed({ endpoint: name, error });
   };
 
   async function disable(reason: 'gone' | 'failing'): Promise<void> {
     // Stored first: if this replica is killed in between, the others pause the queue.
-    if (await health.disable(name, { reason, now: now() })) events.disabled({ endpoint: name, reason });
+    if (await health.disable(name, { reason, now: now() }))
+      auditLog.record('webhook.disabled', { endpoint: name, reason });
     await queue.pause();
   }
 
@@ -136,7 +139,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
         const retryAfterMs = error instanceof DeliveryFailure ? error.retryAfterMs : undefined;
         const delayMs = retryDelay(attemptsMade, { random: random(), retryAfterMs });
         if (delayMs === undefined) return -1;
-        events.postponed({
+        log.postponed({
           endpoint: name,
           eventId: job?.id ?? '',
           reason: reasonOf(error),
@@ -149,7 +152,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   });
   worker.on('error', onError);
   worker.on('failed', (job, error) => {
-    if (job?.finishedOn !== undefined) events.dead({ endpoint: name, eventId: job.id ?? '', reason: reasonOf(error) });
+    if (job?.finishedOn !== undefined)
+      auditLog.record('webhook.dead', { endpoint: name, eventId: job.id ?? '', reason: reasonOf(error) });
   });
 
   return {

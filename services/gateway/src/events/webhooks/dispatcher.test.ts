@@ -3,7 +3,7 @@ import type { EventFeed, FeedEvent, FeedPage } from '@postern/elicitation';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../platform/logger.ts';
 import { type DispatcherOptions, dispatchBatch, startDispatcher } from './dispatcher.ts';
-import { createWebhookEvents } from './webhook-events.ts';
+import { createWebhookLog } from './webhook-log.ts';
 
 const idle = { waiting: 0, underWay: 0, delayed: 0, dead: 0 };
 const eventAt = (at: number, status: 'completed' | 'active' = 'completed') =>
@@ -49,11 +49,11 @@ function scene() {
     newest: async () => things.events.at(-1)?.position ?? '0-0',
     watch: () => ({ next: () => nextTurn(), [Symbol.dispose]() {} }),
   };
-  const events = createWebhookEvents(createLogger({ level: 'silent' }), [({ event }) => things.audited.push(event)]);
   const options: Omit<DispatcherOptions, 'leases'> = {
     endpoint,
     feed,
-    events,
+    log: createWebhookLog(createLogger({ level: 'silent' })),
+    auditLog: { record: event => things.audited.push(event) },
     records: {
       read: async () => things.record,
       async moveCursor(_name, { from, to }) {

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EventFeed, type LeaseStore, newOperationId, systemEntropy } from '@postern/elicitation';
 import type { RedisWebhookEndpointStore } from '@postern/store-redis';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { type McpServerEndpoint, type WebhookEndpoint, webhookEventOf } from './webhook-endpoint.ts';
-import type { WebhookEvents } from './webhook-events.ts';
+import type { WebhookLog } from './webhook-log.ts';
 
 export interface DispatcherOptions {
   readonly endpoint: McpServerEndpoint;
@@ -11,7 +12,8 @@ export interface DispatcherOptions {
   readonly feed: EventFeed;
   readonly records: Pick<RedisWebhookEndpointStore, 'read' | 'moveCursor'>;
   readonly leases: Pick<LeaseStore, 'take' | 'release'>;
-  readonly events: WebhookEvents;
+  readonly log: WebhookLog;
+  readonly auditLog: AuditLog;
   /** Duration of the lease. Another replica takes over from a dead one after this time and one pause. Default 10 s. */
   readonly leaseMs?: number;
   /** Maximum pause between two reads of the feed. Default 5 s. */
@@ -35,7 +37,7 @@ export const MAX_WAITING = 100_000;
  * changes nothing.
  */
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  const { endpoint, leases, events, feed, leaseMs = 10_000, pauseMs = 5_000 } = options;
+  const { endpoint, leases, log, feed, leaseMs = 10_000, pauseMs = 5_000 } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const own = { name: `webhooks.${endpoint.name}`, holder: newOperationId(systemEntropy) };
@@ -55,7 +57,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       try {
         hasLease = await round();
       } catch (error) {
-        if (!signal.aborted) events.failed({ endpoint: endpoint.name, error });
+        if (!signal.aborted) log.failed({ endpoint: endpoint.name, error });
         // The step may succeed on another replica. If the release fails too, the lease expires.
         await leases.release(own).catch(() => undefined);
       }
@@ -70,14 +72,14 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     async stop() {
       stopping.abort();
       await running;
-      await leases.release(own).catch((error: unknown) => events.failed({ endpoint: endpoint.name, error }));
+      await leases.release(own).catch((error: unknown) => log.failed({ endpoint: endpoint.name, error }));
     },
   };
 }
 
 /** Carries one batch. Returns true if there may be more events. @throws StoreUnavailableError @internal */
 export async function dispatchBatch(options: Omit<DispatcherOptions, 'leases'>): Promise<boolean> {
-  const { endpoint, queue, feed, records, events, maxWaiting = MAX_WAITING } = options;
+  const { endpoint, queue, feed, records, log, auditLog, maxWaiting = MAX_WAITING } = options;
   const { name, mcpServerId } = endpoint;
   const { cursor, disabled } = await followRecord(options);
   if (disabled !== undefined) return false;
@@ -88,12 +90,12 @@ export async function dispatchBatch(options: Omit<DispatcherOptions, 'leases'>):
 
   const waiting = await waitingIn(queue);
   if (waiting >= maxWaiting) {
-    events.full({ endpoint: name, waiting });
+    log.full({ endpoint: name, waiting });
     return false;
   }
   let page = await feed.read(mcpServerId, { after: cursor, limit: BATCH });
   if (page.result === 'gone') {
-    events.gap({ endpoint: name });
+    auditLog.record('webhook.gap', { endpoint: name });
     page = await feed.read(mcpServerId, { after: undefined, limit: BATCH });
   }
   if (page.result === 'gone') throw new TypeError('the beginning of a feed always exists');
@@ -110,7 +112,7 @@ export async function followRecord(p: {
   readonly endpoint: Pick<WebhookEndpoint, 'name'>;
   readonly queue: Pick<DeliveryQueue, 'isPaused' | 'pause' | 'resume'>;
   readonly records: Pick<RedisWebhookEndpointStore, 'read'>;
-  readonly events: Pick<WebhookEvents, 'enabled'>;
+  readonly auditLog: AuditLog;
 }): ReturnType<RedisWebhookEndpointStore['read']> {
   const { name } = p.endpoint;
   const record = await p.records.read(name);
@@ -119,7 +121,7 @@ export async function followRecord(p: {
   if (isDisabled) await p.queue.pause();
   else {
     await p.queue.resume();
-    p.events.enabled({ endpoint: name });
+    p.auditLog.record('webhook.enabled', { endpoint: name });
   }
   return record;
 }

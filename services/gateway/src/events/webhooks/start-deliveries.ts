@@ -1,7 +1,7 @@
 import type { OutboundFetch } from '@postern/authorization';
 import type { Stores } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
-import type { AuditSink } from '../../platform/audit/audit-trail.ts';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { withOptionalPackages } from '../../platform/optional-packages.ts';
@@ -18,7 +18,7 @@ export interface DeliveryDeps {
     fetch(fetch: OutboundFetch, target: 'webhook'): OutboundFetch;
     delivery(p: ObservedDelivery): Attempt;
   };
-  readonly auditSinks: readonly AuditSink[];
+  readonly auditLog: AuditLog;
   readonly network: Network | undefined;
   readonly queueRedis: () => QueueRedis;
 }
@@ -39,7 +39,7 @@ export async function openDeliveries(
   sweepPauseMs?: number,
 ): Promise<Webhooks | undefined> {
   if (!hasWebhooks(config)) return undefined;
-  const { stores, logger, now, observe, auditSinks } = deps;
+  const { stores, logger, now, observe, auditLog } = deps;
   const network = offered(deps.network);
   const { openWebhooks } = await loadWebhooks();
   return openWebhooks({
@@ -49,7 +49,7 @@ export async function openDeliveries(
     redis: deps.queueRedis(),
     logger,
     now,
-    auditSinks,
+    auditLog,
     pace: { announcerPauseMs: sweepPauseMs },
     wrapFetch: fetch => observe.fetch(fetch, 'webhook'),
     wrapAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),

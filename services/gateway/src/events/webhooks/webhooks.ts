@@ -3,7 +3,7 @@ import { createOutboundConnections, createOutboundFetch, type OutboundFetch } fr
 import type { EventFeed, PasskeyAnnouncements } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { isDataLost } from '@postern/store-redis/profile';
-import type { AuditSink } from '../../platform/audit/audit-trail.ts';
+import type { AuditLog } from '../../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
@@ -19,7 +19,7 @@ import {
   operatorEndpointsOf,
   type WebhookEndpoint,
 } from './webhook-endpoint.ts';
-import { createWebhookEvents } from './webhook-events.ts';
+import { createWebhookLog } from './webhook-log.ts';
 
 export interface WebhooksOptions {
   readonly config: GatewayConfig;
@@ -33,7 +33,7 @@ export interface WebhooksOptions {
   readonly redis: QueueRedis;
   readonly logger: Logger;
   readonly now: () => number;
-  readonly auditSinks?: readonly AuditSink[];
+  readonly auditLog: AuditLog;
   /** Wraps `fetch` to record each request. */
   readonly wrapFetch?: (fetch: OutboundFetch) => OutboundFetch;
   /** Wraps each attempt, to trace it. */
@@ -73,16 +73,16 @@ const ROUND_MS = 2_000;
  * delays no other. Every event that is committed after this resolves will be delivered, once they have started.
  */
 export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> {
-  const { config, feed, stores, redis, logger, now, pace = {} } = options;
+  const { config, feed, stores, redis, logger, auditLog, now, pace = {} } = options;
   const { wrapFetch = fetch => fetch, wrapAttempt = (_endpoint, attempt) => attempt } = options;
-  const events = createWebhookEvents(logger, options.auditSinks);
+  const log = createWebhookLog(logger);
   const policy = {
     ...outboundPolicyOf(config),
     timeoutMs: options.timeoutMs ?? DELIVERY_TIMEOUT_MS,
     maxBytes: DISCARDED_BYTES,
   };
   const connections = createOutboundConnections(policy);
-  const onError = (endpoint: WebhookEndpoint) => (error: unknown) => events.failed({ endpoint: endpoint.name, error });
+  const onError = (endpoint: WebhookEndpoint) => (error: unknown) => log.failed({ endpoint: endpoint.name, error });
   const { webhookEndpoints: records, leases } = stores;
   const endpoints: readonly WebhookEndpoint[] = [...mcpServerEndpointsOf(config), ...operatorEndpointsOf(config)];
   let parts: readonly Part[] = [];
@@ -97,7 +97,7 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
     const queue = openDeliveryQueue({ endpoint: endpoint.name, redis, onError: onError(endpoint) });
     const onDate = createClockWatch({
       now,
-      onSkew: skewSeconds => events.clockSkew({ endpoint: endpoint.name, skewSeconds }),
+      onSkew: skewSeconds => log.clockSkew({ endpoint: endpoint.name, skewSeconds }),
     });
     const worker = startDeliveryWorker({
       ...pace,
@@ -108,7 +108,8 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
       attempt: wrapAttempt(endpoint.name, (event, signal) =>
         deliver({ endpoint, event, signal }, { fetch, now, onDate }),
       ),
-      events,
+      log,
+      auditLog,
       now,
       random: () => randomInt(2 ** 32) / 2 ** 32,
     });
@@ -117,7 +118,7 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
       worker,
       queue,
       dispatcher: isOfMcpServer(endpoint)
-        ? startDispatcher({ ...pace, queue, endpoint, feed, records, leases, events })
+        ? startDispatcher({ ...pace, queue, endpoint, feed, records, leases, log, auditLog })
         : undefined,
     };
   }
@@ -131,8 +132,8 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
       parts: ofOperator,
       announcements: stores.passkeyAnnouncements,
       records,
-      events,
-      onError: error => events.failed({ endpoint: 'operator', error }),
+      auditLog,
+      onError: error => log.failed({ endpoint: 'operator', error }),
       pauseMs: pace.announcerPauseMs,
     });
   }

@@ -82,7 +82,7 @@ export interface PasskeyCeremoniesDeps {
   readonly passkeys: Passkeys;
   readonly stores: Pick<Stores, 'passkeys' | 'oneTime'>;
   readonly vault: Vault;
-  readonly auditLog: Pick<AuditLog, 'passkeyRefused' | 'passkeyAdded'>;
+  readonly auditLog: AuditLog;
   /** See `announcementsOf`. */
   readonly announcedAs: (subject: Subject) => string | undefined;
   readonly now: Clock;
@@ -196,7 +196,7 @@ export class PasskeyCeremonies {
       const announced = announcedAs(subject);
       const added = await stores.passkeys.add(passkey, as.max, permittedBy, as.first, announced, as.payer);
       if (added !== 'added') return this.refuse(user, `not_added_${added}`);
-      auditLog.passkeyAdded({ subject, passkeyId: passkey.passkeyId });
+      auditLog.record('passkey.added', { subject, passkey: passkey.passkeyId });
       return passkey.passkeyId;
     } catch (error) {
       if (!(error instanceof PasskeyError)) throw error;
@@ -206,7 +206,7 @@ export class PasskeyCeremonies {
 
   /** Reports a refused response. */
   refuse({ subject, elicitationId }: PasskeyUser, code: string, reason?: string): undefined {
-    this.#deps.auditLog.passkeyRefused({ subject, elicitationId, code, reason });
+    this.#deps.auditLog.record('passkey.refused', { subject, elicitationId, code, reason });
   }
 
   async #begin(

@@ -24,7 +24,7 @@ type Answer = Omit<CeremonyForm, 'secret'>;
 export interface PasskeyChangeFlowDeps {
   readonly ceremonies: PasskeyCeremonies;
   readonly stores: Pick<Stores, 'passkeys'>;
-  readonly auditLog: Pick<AuditLog, 'passkeyRemoved' | 'passkeyRenamed'>;
+  readonly auditLog: AuditLog;
   /** See `announcementsOf`. */
   readonly announcedAs: (subject: Subject) => string | undefined;
 }
@@ -61,7 +61,7 @@ export class PasskeyChangeFlow {
     const { subject } = browserSession;
     // Another request may have removed and reported it already.
     if (await stores.passkeys.remove(passkeyOwnerIn(browserSession), passkeyId, announcedAs(subject)))
-      auditLog.passkeyRemoved({ subject, passkeyId });
+      auditLog.record('passkey.removed', { subject, passkey: passkeyId });
     return true;
   }
 
@@ -75,7 +75,7 @@ export class PasskeyChangeFlow {
     const { subject } = browserSession;
     // Another request may have removed it.
     if (await stores.passkeys.rename(passkeyOwnerIn(browserSession), passkeyId, label))
-      auditLog.passkeyRenamed({ subject, passkeyId });
+      auditLog.record('passkey.renamed', { subject, passkey: passkeyId });
   }
 
   /** Permits one further passkey, and starts its registration. Undefined if the assertion is rejected. */

@@ -1,7 +1,7 @@
 import type { AuditStreamName, AuditTrailStore } from '@postern/elicitation';
 import { instance, type Logger, safeError } from '../logger.ts';
 import { auditEvents } from './audit-events.ts';
-import type { AuditSink } from './audit-trail.ts';
+import type { AuditSink } from './audit-log.ts';
 
 /** Maximum pending lines of each stream. Further lines are dropped rather than kept in memory. */
 const MAX_UNDER_WAY = 1_000;

@@ -9,7 +9,8 @@ import {
 } from '@postern/elicitation';
 import { outsideRequests } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
-import type { AuditSink } from './audit-trail.ts';
+import { type AuditEventEntry, auditEvents } from './audit-events.ts';
+import type { AuditSink } from './audit-log.ts';
 
 export interface RefreshCounter extends AsyncDisposable {
   readonly sink: AuditSink;
@@ -21,12 +22,6 @@ export interface RefreshCounter extends AsyncDisposable {
 const FLUSH_AFTER_MS = 10_000;
 /** Batches of one provider and day. While Redis is away nothing is refreshed, so only a broken one could reach this. */
 const MAX_BATCHES = 1_000;
-
-const outcomes: Readonly<Record<string, RefreshCount['outcome']>> = {
-  'connection.refreshed': 'refreshed',
-  'connection.refresh_postponed': 'postponed',
-  'connection.lost': 'lost',
-};
 
 /** Counts how the refreshes of this process ended, from its audit events. No refresh waits for it. */
 export function createRefreshCounter(p: {
@@ -79,7 +74,7 @@ export function createRefreshCounter(p: {
 
   return {
     sink({ event, provider, code, reason }) {
-      const outcome = Object.hasOwn(outcomes, event) ? outcomes[event] : undefined;
+      const { refresh: outcome }: AuditEventEntry = auditEvents[event];
       if (outcome === undefined || typeof provider !== 'string') return;
       const why = code ?? reason;
       const { at } = hourOf(p.now());

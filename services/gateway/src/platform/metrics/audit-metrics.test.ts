@@ -1,9 +1,8 @@
 import type { Connection, Elicitation, Revocation } from '@postern/elicitation';
 import { Registry } from 'prom-client';
 import { describe, expect, it, test } from 'vitest';
-import { createWebhookEvents } from '../../events/webhooks/webhook-events.ts';
 import { samplePseudonyms } from '../../testing/sample-config.ts';
-import { type AuditLog, createAuditLog } from '../audit/audit-log.ts';
+import { type AuditLog, createAuditLog, elicitationAudit } from '../audit/audit-log.ts';
 import { createLogger } from '../logger.ts';
 import { createAuditMetrics, createBoundedLabel } from './audit-metrics.ts';
 import { createInstruments } from './instruments.ts';
@@ -46,12 +45,10 @@ async function measured(tell: (auditLog: AuditLog) => void): Promise<string[]> {
 }
 
 test('counts webhook problems that need the operator', async () => {
-  const registry = new Registry();
-  const sink = createAuditMetrics(createInstruments(registry));
-  const events = createWebhookEvents(createLogger({ level: 'silent' }), [sink]);
-  events.dead({ endpoint: 'tracker.main', eventId: 'ev_1', reason: 'timeout' });
-  events.gap({ endpoint: 'tracker.main' });
-  const lines = (await registry.metrics()).split('\n').filter(line => line.startsWith('postern_webhook'));
+  const lines = await measured(auditLog => {
+    auditLog.record('webhook.dead', { endpoint: 'tracker.main', eventId: 'ev_1', reason: 'timeout' });
+    auditLog.record('webhook.gap', { endpoint: 'tracker.main' });
+  });
   expect(lines).toEqual([
     'postern_webhook_trouble_total{what="dead"} 1',
     'postern_webhook_trouble_total{what="gap"} 1',
@@ -63,7 +60,7 @@ describe('audit events are counted', () => {
     [
       'an expiry with its delay',
       auditLog =>
-        auditLog.elicitation({ type: 'expired', ...about }, { ...payment, status: 'expired', endedAt: 63_500 }),
+        elicitationAudit(auditLog)({ type: 'expired', ...about }, { ...payment, status: 'expired', endedAt: 63_500 }),
       [
         'postern_elicitations_ended_total{kind="authorization",outcome="expired",reason="none"} 1',
         'postern_elicitation_decision_seconds_sum{kind="authorization",outcome="expired"} 62.5',
@@ -75,7 +72,7 @@ describe('audit events are counted', () => {
     [
       'a failure with its reason',
       auditLog =>
-        auditLog.elicitation(
+        elicitationAudit(auditLog)(
           { type: 'failed', failure: 'processor_refused', ...about },
           { ...payment, status: 'failed', failure: 'processor_refused', endedAt: 2_000 },
         ),
@@ -87,22 +84,27 @@ describe('audit events are counted', () => {
     ],
     [
       'an approval with a processor does not count as an end',
-      auditLog => auditLog.elicitation({ type: 'approved', method: 'button', ...about }, payment),
+      auditLog => elicitationAudit(auditLog)({ type: 'approved', method: 'button', ...about }, payment),
       [],
     ],
     [
       'an elicitation that returned to pending',
-      auditLog => auditLog.elicitation({ type: 'returned', retryReason: 'provider_denied', ...about }, payment),
+      auditLog => elicitationAudit(auditLog)({ type: 'returned', retryReason: 'provider_denied', ...about }, payment),
       ['postern_elicitations_returned_total{kind="authorization",trouble="provider_denied"} 1'],
     ],
     [
       'charges, and a payment that must be refunded',
       auditLog => {
-        auditLog.elicitation({ type: 'charged', ...about }, payment);
-        auditLog.chargeRefused(payment, 'stripe', { processorCode: 'card_declined' });
-        auditLog.processorUnavailable(payment, 'stripe', 'unavailable');
-        auditLog.refundNeeded(about, { processor: 'stripe', processorReference: 'pi_1', reason: 'mismatch' });
-        auditLog.webhookRefused({ processor: 'stripe', code: 'signature_invalid' });
+        elicitationAudit(auditLog)({ type: 'charged', ...about }, payment);
+        auditLog.record('payment.refused', { ...about, processor: 'stripe', processorCode: 'card_declined' });
+        auditLog.record('payment.processor_unavailable', { processor: 'stripe', code: 'unavailable' });
+        auditLog.record('payment.refund_needed', {
+          ...about,
+          processor: 'stripe',
+          processorReference: 'pi_1',
+          reason: 'mismatch',
+        });
+        auditLog.record('payment.webhook_refused', { processor: 'stripe', code: 'signature_invalid' });
       },
       [
         'postern_charges_total{result="opened",code="none"} 1',
@@ -115,12 +117,17 @@ describe('audit events are counted', () => {
     [
       'refreshes with their duration',
       auditLog => {
-        auditLog.tokensRefreshed(connection, { tookMs: 500 });
-        auditLog.refreshPostponed(connection, { code: 'provider_unavailable', delayMs: 9, tookMs: 2_000 });
-        auditLog.connectionLost(connection, 'refused', { tookMs: 250 });
-        auditLog.connectionLost(connection, 'rejected');
-        auditLog.refreshesFail({ provider: 'forge', fault: 'operator', code: 'invalid_client' });
-        auditLog.disconnected({ connectionId: 'cn_1', provider: 'forge', subject, by: 'person' });
+        auditLog.record('connection.refreshed', { ...connection, tookMs: 500 });
+        auditLog.record('connection.refresh_postponed', {
+          ...connection,
+          code: 'provider_unavailable',
+          delayMs: 9,
+          tookMs: 2_000,
+        });
+        auditLog.record('connection.lost', { ...connection, reason: 'refused', tookMs: 250 });
+        auditLog.record('connection.lost', { ...connection, reason: 'rejected' });
+        auditLog.record('provider.refreshes_fail', { provider: 'forge', fault: 'operator', code: 'invalid_client' });
+        auditLog.record('connection.disconnected', { connectionId: 'cn_1', provider: 'forge', subject, by: 'person' });
       },
       [
         'postern_token_refresh_duration_seconds_sum{result="refreshed",code="none"} 0.5',
@@ -138,9 +145,9 @@ describe('audit events are counted', () => {
     [
       'revocations',
       auditLog => {
-        auditLog.revocationEnded(revocation, { outcome: 'revoked' });
-        auditLog.revocationEnded(revocation, { outcome: 'abandoned', reason: 'unknown_key' });
-        auditLog.revocationPostponed(revocation, { reason: 'provider_unavailable', delayMs: 1 });
+        auditLog.record('revocation.ended', { ...revocation, outcome: 'revoked' });
+        auditLog.record('revocation.ended', { ...revocation, outcome: 'abandoned', reason: 'unknown_key' });
+        auditLog.record('revocation.postponed', { ...revocation, reason: 'provider_unavailable', delayMs: 1 });
       },
       [
         'postern_revocations_total{result="revoked",reason="none"} 1',
@@ -151,13 +158,13 @@ describe('audit events are counted', () => {
     [
       'credential checks and reads, and refused passkeys, sign-ins, callbacks and callers',
       auditLog => {
-        auditLog.credentialChecked(payment, 'rejected');
-        auditLog.passkeyRefused({ subject, elicitationId: 'el_1', code: 'invalid', reason: 'challenge' });
-        auditLog.passkeyRefused({ subject, elicitationId: 'el_1', code: 'unknown_passkey' });
-        auditLog.signInFailed({ code: 'Answer of <somebody> else' });
-        auditLog.callbackRefused({ reason: 'state_mismatch', mcpServerId: 'tracker', provider: 'forge' });
-        auditLog.credentialRead({ credentialId: 'cr_1', mcpServerId: 'tracker', subject });
-        auditLog.callerRefused();
+        auditLog.record('credential.checked', { ...payment, result: 'rejected' });
+        auditLog.record('passkey.refused', { subject, elicitationId: 'el_1', code: 'invalid', reason: 'challenge' });
+        auditLog.record('passkey.refused', { subject, elicitationId: 'el_1', code: 'unknown_passkey' });
+        auditLog.record('browser.sign_in_failed', { code: 'Answer of <somebody> else' });
+        auditLog.record('callback.refused', { reason: 'state_mismatch', mcpServerId: 'tracker', provider: 'forge' });
+        auditLog.record('credential.read', { credentialId: 'cr_1', mcpServerId: 'tracker', subject });
+        auditLog.record('caller.refused', {});
       },
       [
         'postern_callers_refused_total 1',

@@ -2,7 +2,7 @@ import { OutboundError, type OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
 import type { CommandObserver, RedisCapacity } from '@postern/store-redis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { AuditSink } from '../audit/audit-trail.ts';
+import type { AuditSink } from '../audit/audit-log.ts';
 import { wrapFetch } from '../outbound/wrap-fetch.ts';
 import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';

@@ -84,7 +84,7 @@ export function lossReports(p: {
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly metrics: Pick<Metrics, 'lostShards'> | undefined;
   /** Called only for a report, because the audit log is created after the stores. */
-  readonly auditLog: () => Pick<AuditLog, 'lossAccepted' | 'rolledBack'>;
+  readonly auditLog: () => AuditLog;
   readonly isPinned: boolean;
 }): Required<LossReports> {
   const { logger, metrics } = p;
@@ -116,9 +116,9 @@ export function lossReports(p: {
         'Redis has lost data or is a different Redis: not ready. Restore the data, or see postern redis status and postern redis accept-loss',
       );
     },
-    onAccepted: accepted => p.auditLog().lossAccepted(accepted),
+    onAccepted: accepted => p.auditLog().record('redis.loss_accepted', accepted),
     onRolledBack: ({ shards, backMs }) =>
-      p.auditLog().rolledBack({ shards: shards.length, backMs, first: shards.slice(0, NAMED) }),
+      p.auditLog().record('redis.rolled_back', { shards: shards.length, backMs, first: shards.slice(0, NAMED) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { type PaymentBody, type RefundBody, refundRequestSchema } from '@postern/api';
+import type { PaymentBody, RefundBody } from '@postern/api';
 import {
   type ElicitationId,
   NotFoundError,
@@ -7,39 +7,25 @@ import {
   refundableOf,
   refundedOf,
 } from '@postern/elicitation';
-import type { FastifyPluginAsync } from 'fastify';
-import { callerOf } from '../mcp-servers/caller-auth.ts';
-import { idempotencyKeyOf, parse } from '../platform/http/parse.ts';
-import { ProblemError } from '../platform/http/problems.ts';
+import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import type { PaymentStanding, Refunds } from './refunds.ts';
 
-interface ById {
-  Params: { elicitationId: string };
-}
-
-export interface PaymentRoutesDeps {
+export interface PaymentHandlersDeps {
   readonly refunds: Refunds;
 }
 
 /** Payments that processors have taken, for the MCP server that requested them. */
-export const paymentRoutes: FastifyPluginAsync<{ deps: PaymentRoutesDeps }> = async (app, { deps }) => {
-  app.get<ById>('/payments/:elicitationId', async (request): Promise<PaymentBody> => {
-    const elicitationId = elicitationIdOf(request.params.elicitationId);
-    return presentPayment(elicitationId, await deps.refunds.read(callerOf(request), elicitationId));
-  });
+export const paymentHandlers = ({ refunds }: PaymentHandlersDeps): ApiHandlers<'readPayment' | 'refundPayment'> => ({
+  async readPayment({ caller, parameters }) {
+    const elicitationId = elicitationIdOf(parameters.elicitationId);
+    return presentPayment(elicitationId, await refunds.read(caller, elicitationId));
+  },
 
-  app.post<ById>('/payments/:elicitationId/refunds', async (request, reply) => {
-    const key = idempotencyKeyOf(request);
-    if (key === undefined)
-      throw new ProblemError('invalid_request', {
-        errors: [{ path: 'header.idempotency-key', message: 'a refund needs a key that names it' }],
-      });
-    const ask = parse(refundRequestSchema, request.body, 'body');
-    const elicitationId = elicitationIdOf(request.params.elicitationId);
-    const refund = await deps.refunds.refund(callerOf(request), elicitationId, { key, ...ask });
-    return reply.code(201).send(presentRefund(refund));
-  });
-};
+  async refundPayment({ caller, parameters, body, idempotencyKey: key }) {
+    const elicitationId = elicitationIdOf(parameters.elicitationId);
+    return presentRefund(await refunds.refund(caller, elicitationId, { key, ...body }));
+  },
+});
 
 function elicitationIdOf(value: string): ElicitationId {
   const elicitationId = parseElicitationId(value);

@@ -1,10 +1,4 @@
-import {
-  type CredentialBody,
-  type CredentialListBody,
-  type CredentialValuesBody,
-  listCredentialsQuerySchema,
-  readCredentialRequestSchema,
-} from '@postern/api';
+import type { CredentialBody } from '@postern/api';
 import {
   type Credential,
   type CredentialId,
@@ -14,28 +8,22 @@ import {
   parseCredentialId,
   type Stores,
 } from '@postern/elicitation';
-import type { FastifyPluginAsync } from 'fastify';
-import { callerOf } from '../mcp-servers/caller-auth.ts';
+import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
 import { asConfigured, mayRead } from '../mcp-servers/registered-mcp-server.ts';
-import { noBodySchema, parse } from '../platform/http/parse.ts';
 import type { CredentialFlow } from './credential-flow.ts';
 
-interface ById {
-  Params: { credentialId: string };
-}
-
-export interface CredentialRoutesDeps {
+export interface CredentialHandlersDeps {
   readonly stores: Pick<Stores, 'credentials'>;
   readonly registeredNames: RegisteredNames;
   readonly credentialFlow: Pick<CredentialFlow, 'read' | 'remove'>;
 }
 
-/** API of lasting credentials. */
-export const credentialRoutes: FastifyPluginAsync<{ deps: CredentialRoutesDeps }> = async (app, { deps }) => {
-  app.get('/credentials', async (request): Promise<CredentialListBody> => {
-    const caller = callerOf(request);
-    const { name, ...named } = parse(listCredentialsQuerySchema, request.query, 'query');
+/** Lasting credentials. */
+export const credentialHandlers = (
+  deps: CredentialHandlersDeps,
+): ApiHandlers<'listCredentials' | 'readCredential' | 'removeCredential'> => ({
+  async listCredentials({ caller, query: { name, ...named } }) {
     const subject = asConfigured(caller, named);
     if (!caller.issuers.includes(subject.issuer))
       throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
@@ -45,22 +33,19 @@ export const credentialRoutes: FastifyPluginAsync<{ deps: CredentialRoutesDeps }
         .filter(credential => mayRead(caller, credential) && (name === undefined || credential.name === name))
         .map(presentCredential),
     };
-  });
+  },
 
-  app.post<ById>('/credentials/:credentialId/values', async (request): Promise<CredentialValuesBody> => {
-    const body = request.body == null ? {} : parse(readCredentialRequestSchema, request.body, 'body');
-    const caller = callerOf(request);
+  async readCredential({ caller, parameters, body }) {
     if (body.tool !== undefined) assertHonestName(deps.registeredNames, caller.mcpServerId, 'body.tool', body.tool);
-    return deps.credentialFlow.read(caller, credentialIdOf(request.params.credentialId), body);
-  });
+    return deps.credentialFlow.read(caller, credentialIdOf(parameters.credentialId), body);
+  },
 
-  app.delete<ById>('/credentials/:credentialId', async request => {
-    parse(noBodySchema, request.body, 'body');
-    const credentialId = credentialIdOf(request.params.credentialId);
-    await deps.credentialFlow.remove(callerOf(request), credentialId);
+  async removeCredential({ caller, parameters }) {
+    const credentialId = credentialIdOf(parameters.credentialId);
+    await deps.credentialFlow.remove(caller, credentialId);
     return { credentialId };
-  });
-};
+  },
+});
 
 function credentialIdOf(value: string): CredentialId {
   const credentialId = parseCredentialId(value);

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { eventPositionSchema, eventsQuerySchema } from '@postern/api';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { type EventsQuery, eventPositionSchema } from '@postern/api';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import { authenticatedCallerOf, type CallerDirectory, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { parse } from '../platform/http/parse.ts';
@@ -14,22 +15,16 @@ const EVENT_HEADERS = {
   connection: 'close',
 };
 
-export interface EventRoutesDeps {
+export interface EventHandlersDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly eventStreams: EventStreams;
   readonly callers: Pick<CallerDirectory, 'isCurrent'>;
 }
 
 /** Server-sent events about the elicitations of the caller. */
-export const eventRoutes: FastifyPluginAsync<{ deps: EventRoutesDeps }> = async (app, { deps }) => {
+export function eventHandlers(deps: EventHandlersDeps): ApiHandlers<'listenToEvents'> {
   const { eventStreams, callers } = deps;
   const headers = { ...securityHeaders(deps.config.publicUrl), ...EVENT_HEADERS };
-
-  // A HEAD request opens no stream.
-  app.head('/events', async (request, reply) => {
-    streamRequest(request);
-    return reply.headers(EVENT_HEADERS).send();
-  });
 
   /** Takes the response over from Fastify, so it must send the security headers itself. */
   function begin(reply: FastifyReply): ServerResponse | undefined {
@@ -40,16 +35,24 @@ export const eventRoutes: FastifyPluginAsync<{ deps: EventRoutesDeps }> = async 
     return raw.writeHead(200, headers);
   }
 
-  app.get('/events', { exposeHeadRoute: false, config: { endsByItself: true } }, async (request, reply) => {
-    const caller = authenticatedCallerOf(request);
-    const isCurrent = () => callers.isCurrent(caller);
-    await eventStreams.open({ ...streamRequest(request), isCurrent }, () => begin(reply));
-  });
-};
+  return {
+    async listenToEvents({ request, reply, query }) {
+      const stream = streamRequest(request, query);
+      // A HEAD request opens no stream.
+      if (request.method === 'HEAD') return reply.headers(EVENT_HEADERS).send();
+      const caller = authenticatedCallerOf(request);
+      const isCurrent = () => callers.isCurrent(caller);
+      await eventStreams.open({ ...stream, isCurrent }, () => begin(reply));
+      return undefined;
+    },
+  };
+}
 
-function streamRequest(request: FastifyRequest): Omit<OpenEventStream, 'isCurrent'> {
+function streamRequest(
+  request: FastifyRequest,
+  { kind, status, after }: EventsQuery,
+): Omit<OpenEventStream, 'isCurrent'> {
   const { mcpServerId, config } = callerOf(request);
-  const { kind, status, after } = parse(eventsQuerySchema, request.query, 'query');
   const last = request.headers['last-event-id'];
   return {
     mcpServerId,

@@ -1,18 +1,20 @@
-import { doors, kinds, refundStatuses } from '@postern/elicitation';
-import { z } from 'zod';
+import { z } from 'zod/v4';
+import { kindSchema } from '../elicitations.ts';
 
 /**
- * What the operations of `/admin/v1` return. The OpenAPI document derives from these schemas, what an operation runs must fit their types,
+ * What the operations of `/admin/v1` return. The OpenAPI document derives from these schemas, what a handler returns must fit their types,
  * and the tests check each response. Members may be added: callers ignore the ones that they do not know.
  */
 
-export const text = z.string();
-export const time = z.iso.datetime();
-export const count = z.int().nonnegative();
+const text = z.string();
+const time = z.iso.datetime();
+const count = z.int().nonnegative();
+/** Without the name that it has in `/v1`. */
+const kind = z.enum(kindSchema.options);
 const pseudonym = text.meta({ description: 'The pseudonym of a person in the audit trail.' });
 const status = z.enum(['pending', 'active', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired']);
 const lastUse = z.object({ mcpServerId: text, tool: text.optional(), at: time });
-export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) => z.object(shape).meta({ id });
+const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) => z.object(shape).meta({ id });
 
 export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item) });
 const next = text.optional().meta({ description: 'Absent at the end of the list. Pass it as `cursor`.' });
@@ -20,7 +22,7 @@ export const pageOf = <Item extends z.ZodType>(item: Item) => listOf(item).exten
 
 const elicitationMembers = {
   elicitationId: text,
-  kind: z.enum(kinds),
+  kind,
   status,
   mcpServerId: text,
   subject: pseudonym,
@@ -144,7 +146,7 @@ const approval = z.object({ method: text, identity: text, at: time });
 export const elicitationReport = named('ElicitationReport', {
   elicitationId: text,
   matchCode: text,
-  kind: z.enum(kinds),
+  kind,
   status,
   mcpServerId: text,
   version: count,
@@ -355,7 +357,9 @@ export const personExport = named('PersonExport', {
       paidAt: time,
       amount: z.object({ currency: text, minorUnits: count }),
       mode: z.enum(['live', 'test']).optional(),
-      refunds: z.array(z.object({ minorUnits: count, status: z.enum(refundStatuses), requestedAt: time })),
+      refunds: z.array(
+        z.object({ minorUnits: count, status: z.enum(['pending', 'succeeded', 'failed']), requestedAt: time }),
+      ),
     }),
   ),
 });
@@ -376,7 +380,7 @@ export const job = named('Job', {
   verb: z.enum(['disconnect', 'redeliver']),
   by: text,
   reason: text.optional(),
-  door: z.enum(doors),
+  door: z.enum(['console', 'admin_api', 'command_line']),
   target: z.object({
     connectionId: text.optional(),
     subject: pseudonym.optional(),
@@ -423,4 +427,84 @@ export const addedApiKey = named('AddedApiKey', {
 export const revokedApiKey = named('RevokedApiKey', {
   result: z.enum(['revoked', 'already']).optional().meta({ description: 'Absent after a dry run.' }),
   apiKey,
+});
+
+const countedStep = z.enum(['issued', 'opened', 'completed', 'declined', 'failed', 'cancelled', 'expired']);
+const counted = { at: time, mcpServerId: text, kind, count };
+export const counts = named('Counts', {
+  by: z.enum(['hour', 'day']),
+  order: z.array(countedStep),
+  steps: z.array(z.object({ ...counted, step: countedStep, provider: text.optional() })),
+  decisions: z.array(z.object({ ...counted, withinSeconds: count })),
+  refreshes: z
+    .array(
+      z.object({
+        at: time,
+        provider: text,
+        outcome: z.enum(['refreshed', 'postponed', 'lost']),
+        code: text.optional(),
+        count,
+      }),
+    )
+    .meta({ description: 'How refreshes of tokens ended, on all replicas.' }),
+});
+
+const age = {
+  since: time.optional().meta({ description: 'When the deployment first had the key. Absent if not known.' }),
+  isOrEarlier: z
+    .boolean()
+    .optional()
+    .meta({ description: 'The key was there when the deployment began to note ages.' }),
+};
+
+export const health = named('Health', {
+  version: text,
+  redis: z.object({ isReachable: z.boolean(), refusals: z.array(text) }),
+  records: z
+    .object({ open: count, ended: count, connections: count, credentials: count, revocations: count })
+    .optional(),
+  webhooks: z.array(webhookEndpoint).optional(),
+  providers: z
+    .array(
+      z.object({
+        provider: text,
+        pausedMs: z
+          .number()
+          .optional()
+          .meta({ description: 'How long this replica sends the provider no requests, after repeated timeouts.' }),
+      }),
+    )
+    .optional(),
+  storage: z
+    .array(
+      z.object({
+        mcpServerId: text,
+        records: count,
+        recordsQuota: count,
+        bytes: count,
+        bytesQuota: count,
+        fullestShard: z.number().meta({ description: 'Used part of the fullest shard, 1 at its limit.' }),
+        isRefusing: z.boolean(),
+      }),
+    )
+    .optional()
+    .meta({ description: 'Storage quotas, without events. The fullest shard decides for the people in it.' }),
+  vaultKeys: z.array(z.object({ kid: text, seals: z.boolean(), ...age })).optional(),
+  receiptKeys: z.array(z.object({ kid: text, signs: z.boolean(), ...age })).optional(),
+  apiKeys: z
+    .object({
+      valid: count,
+      oldest: z.array(
+        z.object({
+          apiKeyId: text,
+          mcpServerId: text,
+          source: z.enum(['file', 'store']),
+          name: text.optional(),
+          expires: text.optional(),
+          lastUsedAt: time.optional(),
+          ...age,
+        }),
+      ),
+    })
+    .optional(),
 });

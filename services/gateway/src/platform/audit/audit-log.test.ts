@@ -1,7 +1,9 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { samplePseudonyms } from '../../testing/sample-config.ts';
 import { createLogger } from '../logger.ts';
-import { type AuditRecord, auditTrail, createPageTrace } from './audit-trail.ts';
+import type { AuditRecord } from './audit-events.ts';
+import { createAuditLog } from './audit-log.ts';
 
 test('S210: error pages leave a bounded number of audit lines per minute, and each a line in the log', () => {
   const [lines, audited]: [string[], AuditRecord[]] = [[], []];
@@ -13,9 +15,10 @@ test('S210: error pages leave a bounded number of audit lines per minute, and ea
   });
   const logger = createLogger({ level: 'info', destination });
   let now = 0;
-  const trace = createPageTrace(auditTrail(logger, [record => audited.push(record)]), logger, () => now);
+  const auditLog = createAuditLog(logger, samplePseudonyms, [record => audited.push(record)], () => now);
   const flood = (from: number) => {
-    for (let nth = from; nth < from + 100; nth += 1) trace({ requestId: `rq_${nth}`, route: '/me', status: 403 });
+    for (let nth = from; nth < from + 100; nth += 1)
+      auditLog.record('page.failed', { requestId: `rq_${nth}`, route: '/me', status: 403 });
   };
   flood(0);
   expect(audited).toHaveLength(30);

@@ -1,4 +1,15 @@
-/** Reads replies. An unexpected shape means that a script and its caller do not match. */
+/** What goes over the connection: values to Redis, which knows only text, and its replies. */
+
+export type Scalar = string | number;
+
+/** ioredis would flatten an array or an object into further values. @throws TypeError */
+export function scalar(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
+  throw new TypeError('Only strings and whole numbers are sent to Redis.');
+}
+
+// An unexpected shape of a reply means that a script and its caller do not match.
 
 export function listOf(reply: unknown): readonly unknown[] {
   if (!Array.isArray(reply)) throw new TypeError('Redis answered with something other than a list.');

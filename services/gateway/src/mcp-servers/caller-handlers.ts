@@ -1,23 +1,17 @@
 import { type CallerBody, CONTRACT_REVISION, defaultText } from '@postern/api';
-import type { FastifyPluginAsync } from 'fastify';
 import { calculateJwkThumbprint } from 'jose';
-import { z } from 'zod';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { hasRedis, notOffered } from '../platform/config/store-capabilities.ts';
-import { parse } from '../platform/http/parse.ts';
 import { packageVersion } from '../platform/package-version.ts';
-import { callerOf } from './caller-auth.ts';
+import type { ApiHandlers } from './api-handlers.ts';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 
 type Config = Pick<GatewayConfig, 'publicUrl' | 'providers' | 'processors' | 'redis'>;
 
 /** The registration of the caller under the configuration in force. */
-export const callerRoutes: FastifyPluginAsync<{ deps: { readonly config: Config } }> = async (app, { deps }) => {
-  app.get('/me', async (request): Promise<CallerBody> => {
-    parse(z.strictObject({}), request.query, 'query');
-    return presentCaller(callerOf(request), deps.config);
-  });
-};
+export const callerHandlers = (deps: { readonly config: Config }): ApiHandlers<'readCaller'> => ({
+  readCaller: ({ caller }) => presentCaller(caller, deps.config),
+});
 
 /** Names each member instead of copying objects of the configuration, which also hold secrets. */
 async function presentCaller(caller: RegisteredMcpServer, config: Config): Promise<CallerBody> {

@@ -1,0 +1,2 @@
+export * from './admin-openapi.ts';
+export * from './admin-operations.ts';
