@@ -106,9 +106,9 @@ function aboutOf(answer: unknown): About | undefined {
 function tracedRefresh(tokenRefresh: TokenRefresh, spans: Spans): TokenRefresh {
   return {
     ...tokenRefresh,
-    refresh: connection =>
+    refresh: (connection, isRejected) =>
       spans.within('token refresh', { attributes: { 'postern.provider': connection.provider } }, async span => {
-        const answer = await tokenRefresh.refresh(connection);
+        const answer = await tokenRefresh.refresh(connection, isRejected);
         span.setAttribute('postern.result', answer.result);
         return answer;
       }),
