@@ -1,4 +1,4 @@
-import { adminOperations } from './admin/index.ts';
+import { adminOperations } from './admin/admin-operations.ts';
 import type { Operation } from './operation.ts';
 import { operations } from './operations.ts';
 
