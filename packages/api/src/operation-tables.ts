@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { adminOperations } from './admin/index.ts';
+import { adminOperations } from './admin/admin-operations.ts';
 import type { Operation } from './operation.ts';
 import { operations } from './operations.ts';
 
