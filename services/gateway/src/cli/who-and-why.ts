@@ -17,7 +17,7 @@ interface Options {
 const TEXT = /^[^\p{C}\u2028\u2029]{1,200}$/u;
 
 /** Reads `--by`, by default the user of this machine, and `--reason` if it was given. @throws UsageError */
-export function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change, 'by'> & Partial<Change> {
+function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change, 'by'> & Partial<Change> {
   const given = { by, reason };
   for (const [option, value] of Object.entries(given))
     if (value !== undefined && !TEXT.test(value))
