@@ -25,7 +25,7 @@ const wrappers = [
   'mcp-servers-add.ts',
   // Reads bounded messages from the local socket: local-server.test.ts has an impostor there.
   'find-gateway.ts',
-  // Reads bounded metadata of configured issuers: built-in-verifier.test.ts has wrong documents of its own.
+  // Reads bounded metadata of configured issuers: bearer.test.ts has wrong documents of its own.
   'bearer.ts',
 ];
 
