@@ -76,6 +76,15 @@ export const operationFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/cli/admin-door.test.ts'],
   },
   {
+    name: 'a gateway at --url sends control sequences to the terminal in an error',
+    breaks: 'rule: a command prints no control characters of others',
+    file: 'services/gateway/src/cli/run-cli.ts',
+    original: '`\\r${printable(text.slice(1))}` : printable(text)',
+    replacement: '`\\r${printable(text.slice(1))}` : text',
+    foundBy: ['services/gateway/src/cli/admin-door.test.ts'],
+    only: 'nor in a refusal',
+  },
+  {
     name: 'mcp-servers add: the new key goes to any program at the port',
     breaks: 'rule: a new API key goes only to a gateway that knows the vault keys',
     file: 'services/gateway/src/cli/check/public-url-check.ts',

@@ -1,7 +1,7 @@
 import { type AdminScope, adminScopes } from '@postern/elicitation';
 import { createAdminCredentials } from '../admin-api/admin-credentials.ts';
 import { offered } from '../platform/store/network.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';
 import { type OpenStore, openStore } from './open-store.ts';
@@ -21,7 +21,7 @@ async function list(p: Invocation, io: CliIo): Promise<ExitCode> {
   else if (credentials.length === 0) io.out('No credentials of the admin API.\n');
   else {
     const rows = credentials.map(of => [of.credentialId, of.name, of.scopes.join(','), of.createdAt, of.by, of.reason]);
-    io.out(printable(`${tableOf(['credential', 'name', 'scopes', 'added at', 'by', 'reason'], rows)}\n`));
+    io.out(`${tableOf(['credential', 'name', 'scopes', 'added at', 'by', 'reason'], rows)}\n`);
   }
   return exitCodes.ok;
 }

@@ -1,9 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type AdminOperation, adminOperations } from '@postern/api/admin';
 import { anyAnswers, startAnsweringMachine } from '@postern/testkit/any-answer';
 import { listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { throughUrl } from './admin-door.ts';
+import { commandTable } from './command-table.ts';
 import { runCli } from './run-cli.ts';
 
 let folder: string;
@@ -86,3 +90,121 @@ describe('S218: postern api-keys through the admin API', () => {
     expect(sent).not.toHaveBeenCalled();
   });
 });
+
+/** A return to the beginning of the line, a window title, a clear screen of 8 bits and a right-to-left override. */
+const HOSTILE = '\r\u001b]0;owned\u0007\u009b2J\u202ez';
+const control = /[^\P{C}\n]|[\u2028\u2029]/u;
+
+/** A value that fits a schema: every optional member is there, and every free text is hostile. */
+function hostileOf(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional) return hostileOf(schema.unwrap());
+  if (schema instanceof z.ZodArray) return [hostileOf(schema.element)];
+  if (schema instanceof z.ZodUnion) return hostileOf(schema.options[0]);
+  if (schema instanceof z.ZodEnum) return schema.options.at(-1);
+  if (schema instanceof z.ZodISODateTime) return '2026-11-23T10:00:00Z';
+  if (schema instanceof z.ZodNumber) return 1;
+  if (schema instanceof z.ZodBoolean) return true;
+  if (schema instanceof z.ZodRecord) return { [HOSTILE]: HOSTILE };
+  if (schema instanceof z.ZodObject)
+    return Object.fromEntries(Object.entries(schema.shape).map(([name, member]) => [name, hostileOf(member)]));
+  return HOSTILE;
+}
+
+type Changes = Readonly<Record<string, object>>;
+
+/** Starts an admin API whose every text is hostile. `changes` are members of the answers, by operation. */
+async function startHostile(changes: Changes = {}) {
+  const asked: string[] = [];
+  const table: readonly (readonly [string, AdminOperation])[] = Object.entries(adminOperations);
+  const listener = await listenHttp((request, response) => {
+    const path = request.url?.split('?', 1)[0] ?? '';
+    const [id, operation] =
+      table.find(
+        ([, of]) => of.method === request.method && new RegExp(`^${of.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+      ) ?? [];
+    asked.push(id ?? path);
+    const answer = z.looseObject({}).parse(hostileOf(operation?.output));
+    response.end(JSON.stringify({ ...answer, ...changes[id ?? ''] }));
+  });
+  return { asked, port: listener.port, [Symbol.asyncDispose]: () => listener.close() };
+}
+
+const why = ['--reason', 'ticket 10'];
+const elicitationId = `el_00${'A'.repeat(43)}`;
+/** The arguments of each command that has `--url`, and what the answers have for the path of the command that prints most. */
+const calls: Readonly<Record<string, readonly (readonly [args: readonly string[], changes?: Changes])[]>> = {
+  'api-keys list': [[[]]],
+  'api-keys add': [[['tracker', 'second', ...why]]],
+  'api-keys revoke': [[['ak_1', ...why]], [['ak_1', '--dry-run', ...why]]],
+  find: [[['order-1']]],
+  'people show': [[['https://id.example', 'olga']]],
+  'people sign-out': [[['https://id.example', 'olga', ...why]]],
+  'people export': [[['https://id.example', 'olga', ...why]]],
+  'people disconnect': [[['https://id.example', 'olga', ...why]]],
+  'providers disconnect': [[['github', ...why]], [['github', '--dry-run', ...why]]],
+  'mcp-servers disconnect': [[['tracker', ...why]]],
+  'jobs list': [[[]]],
+  'jobs show': [[['job_1']]],
+  'jobs cancel': [[['job_1', ...why]], [['job_1', ...why], { getJob: { endedAt: undefined } }]],
+  'elicitations cancel': [
+    [[elicitationId, ...why]],
+    [[elicitationId, ...why], { cancelElicitation: { result: 'cancelled' } }],
+  ],
+  'payments show': [[[elicitationId]]],
+  'payments refund': [
+    [[elicitationId, ...why]],
+    [[elicitationId, '--dry-run', ...why]],
+    [[elicitationId, '--dry-run', ...why], { planRefund: { refusal: undefined } }],
+  ],
+  'webhooks list': [[[]]],
+  'webhooks dead': [[[]]],
+  'webhooks retrying': [[[]]],
+  'webhooks redeliver': [[['--all', ...why]], [['--all', '--dry-run', ...why]]],
+  'webhooks enable': [[['operator/1', ...why]]],
+};
+/** Commands whose texts have nothing of the answer but numbers and names of the protocol. */
+const ownWords = ['people sign-out', 'elicitations cancel'];
+
+describe('a gateway that is not trusted', () => {
+  it('is asked by every command with --url', () => {
+    const remote = commandTable.filter(({ options }) => options?.url === throughUrl.url).map(({ name }) => name);
+    expect(Object.keys(calls).toSorted()).toEqual(remote.toSorted());
+  });
+
+  it.each(Object.entries(calls))('sends no control characters to the terminal: postern %s', async (name, each) => {
+    let shown = '';
+    for (const [args, changes] of each) {
+      await using gateway = await startHostile(changes);
+      const call = [...name.split(' '), ...args, '--url', `http://127.0.0.1:${gateway.port}`];
+      const text = await run(call);
+      const { out, err, code } = await run([...call, '--json']);
+      expect([text.code, code], text.err).not.toContain(2);
+      expect(gateway.asked.length).toBeGreaterThan(0);
+      shown += `${text.out}${text.err}`;
+      for (const printed of [text.out, text.err, out, err]) expect(printed).not.toMatch(control);
+      // Escaped, a document has the texts as the gateway sent them.
+      if (out !== '') expect(textsIn(JSON.parse(out)).includes(HOSTILE)).toBe(out.includes('owned'));
+    }
+    expect(shown.includes('owned\\u0007\\u009b2J')).toBe(!ownWords.includes(name));
+  });
+
+  it.each(Object.entries(calls))('nor in a refusal: postern %s', async (name, [[args] = [[]]]) => {
+    const problem = { type: HOSTILE, title: HOSTILE, status: 409, code: 'already_ended', requestId: HOSTILE };
+    for (const body of [problem, { ...problem, detail: HOSTILE }, { ...problem, code: HOSTILE }]) {
+      await using gateway = await listenHttp((_, response) => response.writeHead(409).end(JSON.stringify(body)));
+      const { code, out, err } = await run([...name.split(' '), ...args, '--url', `http://127.0.0.1:${gateway.port}`]);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toContain(' refused (');
+      expect(err).not.toMatch(control);
+    }
+  });
+
+  it('that does not know the operation has not said that there are no API keys', async () => {
+    await using gateway = await listenHttp((_, response) => response.writeHead(404).end());
+    const { code, out, err } = await run(['api-keys', 'list', '--url', `http://127.0.0.1:${gateway.port}`]);
+    expect({ code, out, err }).toEqual({ code: 1, out: '', err: 'Not found.\n' });
+  });
+});
+
+const textsIn = (value: unknown): readonly unknown[] =>
+  typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [value];

@@ -95,7 +95,7 @@ async function localDoor(configPath: string, io: CliIo, actor: Actor): Promise<A
     };
     const answer = await handlers[id]({ admin: local.admin, actor, ...input });
     if (answer === undefined || isOutputOf<Operations[Id]>(operation, answer)) return answer;
-    throw new TypeError(`${id} returns something else than it describes.`);
+    throw new CliError(`The operation ${id} returned something else than it describes.`);
   }
 
   return {

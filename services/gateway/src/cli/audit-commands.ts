@@ -3,7 +3,7 @@ import { ocsfEvent } from '../platform/audit/ocsf.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { hasRedis } from '../platform/config/store-capabilities.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
 import { openAdmin } from './open-admin.ts';
 import { actorOf } from './who-and-why.ts';
@@ -33,7 +33,7 @@ async function audit(p: Invocation, io: CliIo): Promise<ExitCode> {
     since,
   });
   for await (const { text, ...item } of lines)
-    io.out(`${printable(format === 'ocsf' ? JSON.stringify(ocsfEvent(item)) : text)}\n`);
+    io.out(`${format === 'ocsf' ? JSON.stringify(ocsfEvent(item)) : text}\n`);
   return io.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
 }
 

@@ -25,7 +25,7 @@ export interface CliFiles {
 /** Environment and streams of a command. Tests pass their own. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Results. */
+  /** Results. `runCli` escapes control characters here and in `err`. */
   readonly out: (text: string) => void;
   /** Notes, progress and errors. */
   readonly err: (text: string) => void;

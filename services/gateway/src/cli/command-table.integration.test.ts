@@ -9,6 +9,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { createKeyRing, createVault } from '@postern/vault';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { adminHandlers } from '../admin-api/admin-handlers.ts';
 import { startLocalServer } from '../local/local-server.ts';
 import type { AuditEventName } from '../platform/audit/audit-events.ts';
 import { connectionContext } from '../sealing/seal-contexts.ts';
@@ -574,6 +575,12 @@ function lineOf({ name, parameters = [], about, options, json, changes, failure,
   const call = `\`${['postern', name, ...parameters].join(' ')}\` ${letters}`;
   return `- ${call.trim()}: ${about}${failure === undefined ? '' : ` (1: ${failure})`}`;
 }
+
+test('an operation whose result is not as described is named', async () => {
+  using _ = vi.spyOn(adminHandlers, 'signOutPerson').mockResolvedValueOnce({ found: -1 });
+  const { code, out, err } = await run('people sign-out', [...named(people.kept), ...why]);
+  expect({ code, out, err }).toMatchObject({ code: 1, out: '', err: expect.stringContaining('signOutPerson') });
+});
 
 test('payments show does not take a missing report of the processor for "not paid"', async () => {
   const asked = await created(stores.elicitations, askFor('payment', somebody()));

@@ -1,7 +1,7 @@
 import { parseElicitationId } from '@postern/elicitation';
 import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts';
 import { eventsOf } from '../admin/record-listing.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, tableOf } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
 import { recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
@@ -28,7 +28,7 @@ async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
     mcpServerId,
   });
   const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
-  io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
+  io.out(p.json ? `${JSON.stringify(report)}\n` : textOf(report));
   return exitCodes.ok;
 }
 

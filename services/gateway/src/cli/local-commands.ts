@@ -11,7 +11,7 @@ import {
   thisSystem,
 } from '@postern/api/local';
 import { documentAt } from '../platform/config/load-config.ts';
-import { CliError, type CliIo, counted, type ExitCode, exitCodes, printable } from './cli-io.ts';
+import { CliError, type CliIo, counted, type ExitCode, exitCodes } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
 import { gatewayOf } from './through-gateway.ts';
 
@@ -46,7 +46,7 @@ async function status(p: Invocation, io: CliIo): Promise<ExitCode> {
     const { log } = isNamed(p, io) ? {} : filesIn(io);
     const why = log && whyEnded(log);
     if (p.json) io.out(`${JSON.stringify({ running: false, ...(why && { why }) })}\n`);
-    else io.err(printable(`No gateway runs.${log === undefined ? '' : ` Its log: ${log}`}\n${why ? `${why}\n` : ''}`));
+    else io.err(`No gateway runs.${log === undefined ? '' : ` Its log: ${log}`}\n${why ? `${why}\n` : ''}`);
     return exitCodes.failure;
   }
   const running = await gateway.ask({ operation: 'status' }, localStatusSchema);
@@ -62,7 +62,7 @@ async function status(p: Invocation, io: CliIo): Promise<ExitCode> {
       `Store: ${store}`,
       ...(log === undefined ? [] : [`Log: ${log}`]),
     ];
-    io.out(printable(`${lines.join('\n')}\n`));
+    io.out(`${lines.join('\n')}\n`);
   }
   return exitCodes.ok;
 }

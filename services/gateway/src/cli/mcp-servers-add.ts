@@ -10,7 +10,7 @@ import { mcpServerSchema } from '../platform/config/mcp-server-config.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { reloadAdvice } from '../platform/operating-system.ts';
 import { gatewayHere } from './check/public-url-check.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
 import { WRITTEN_BY_DEV } from './dev/dev-options.ts';
 import { editFile, newPrivateFile } from './private-files.ts';
@@ -44,15 +44,13 @@ export async function mcpServersAdd(p: Invocation, io: CliIo): Promise<ExitCode>
   else if (write === undefined) io.out(`${key}\n`);
   const redirects = config?.mcpServers.at(-1)?.providers ?? [];
   io.err(
-    printable(
-      [
-        `Added "${id}" to ${configPath}. ${write === undefined ? 'The key is not shown again.' : `The key is in ${out}.`}`,
-        ...redirects.map(
-          name => `Redirect URI to register at ${name}: ${redirectUriOf(config?.publicUrl ?? '', id, name).href}`,
-        ),
-        '',
-      ].join('\n'),
-    ),
+    [
+      `Added "${id}" to ${configPath}. ${write === undefined ? 'The key is not shown again.' : `The key is in ${out}.`}`,
+      ...redirects.map(
+        name => `Redirect URI to register at ${name}: ${redirectUriOf(config?.publicUrl ?? '', id, name).href}`,
+      ),
+      '',
+    ].join('\n'),
   );
   return await reportTaken(config, key, io);
 }

@@ -6,7 +6,7 @@ import { redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
 import { type OpenedStores, openFile } from '../platform/store/open-stores.ts';
 import { openVault } from '../sealing/open-vault.ts';
-import { CliError, type CliIo, type HeldStore, printable } from './cli-io.ts';
+import { CliError, type CliIo, type HeldStore } from './cli-io.ts';
 
 export interface OpenStore extends HeldStore, AsyncDisposable {
   /** Writes the audit lines of this command to standard error. */
@@ -18,7 +18,7 @@ export interface OpenStore extends HeldStore, AsyncDisposable {
  * @throws ConfigError, CliError, UnsafeRedisError, StoreUnavailableError
  */
 export async function openStore(configPath: string, io: CliIo): Promise<OpenStore> {
-  const print = (text: string) => io.err(printable(text));
+  const print = io.err;
   // Those of the gateway stay open.
   if (io.store !== undefined) return { ...io.store, print, [Symbol.asyncDispose]: () => Promise.resolve() };
   const config = loadConfig(configPath, io.env);

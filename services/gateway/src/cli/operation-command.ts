@@ -1,6 +1,6 @@
 import { type AdminOperation, type AdminOperationId, adminOperations } from '@postern/api/admin';
 import { type AdminDoor, type AdminOutput, membersIn, openDoor, throughUrl } from './admin-door.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { actorOf } from './who-and-why.ts';
 
@@ -68,7 +68,7 @@ export function operationCommand<Id extends AdminOperationId>(of: OperationComma
       if (output === undefined) throw new CliError(of.notFound ?? 'Not found.');
       const document = of.json?.(output, p) ?? output;
       if (of.text === undefined) io.out(`${JSON.stringify(document, null, 2)}\n`);
-      else io.out(printable(p.json ? `${JSON.stringify(document)}\n` : of.text(output, p)));
+      else io.out(p.json ? `${JSON.stringify(document)}\n` : of.text(output, p));
       for (const note of of.notes?.(output) ?? []) io.err(`${note}\n`);
       return of.isFault?.(output) === true ? exitCodes.failure : exitCodes.ok;
     },

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListedReplica } from '@postern/elicitation';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { recordIn } from './open-admin.ts';
 import { openStore } from './open-store.ts';
@@ -18,7 +18,7 @@ async function replicas(p: Invocation, io: CliIo): Promise<ExitCode> {
     ...[status === 'serving' && isOrderedToDrain ? 'ordered to drain' : status, String(requests)],
   ]);
   const table = tableOf(['replica', 'instance', 'version', 'started', 'status', 'requests'], rows);
-  io.out(p.json ? `${JSON.stringify({ replicas: listed.map(jsonOf) })}\n` : printable(`${table}\n`));
+  io.out(p.json ? `${JSON.stringify({ replicas: listed.map(jsonOf) })}\n` : `${table}\n`);
   return listed.length > 0 ? exitCodes.ok : exitCodes.failure;
 }
 

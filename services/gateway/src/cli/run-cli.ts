@@ -1,14 +1,15 @@
 import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../platform/start-error.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
 import { type Command, cliOptions, type OptionName } from './command.ts';
 import { commandTable } from './command-table.ts';
 import { init } from './init/init.ts';
 import { runInGateway } from './through-gateway.ts';
 
-/** Runs one command. Never throws. */
-export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
+/** Runs one command. Prints no control characters of others, see `printable`. Never throws. */
+export async function runCli(args: readonly string[], terminal: CliIo): Promise<ExitCode> {
+  const io = printing(terminal);
   try {
     if (args[0] === 'init') return await init(args.slice(1), io);
     const { values, positionals } = parse(args);
@@ -22,7 +23,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     refuseForeign(command, Object.keys(values), rest.length);
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
     const isElsewhere = command.isLocal !== true && io.store === undefined && values.url === undefined;
-    const ran = isElsewhere ? await runInGateway(args, configPath, io) : undefined;
+    // Printable already, in pieces that may end within a character.
+    const ran = isElsewhere ? await runInGateway(args, configPath, terminal) : undefined;
     if (ran !== undefined) return ran;
     return await command.run(
       {
@@ -43,6 +45,16 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     return exitCodes.failure;
   }
 }
+
+/**
+ * The streams of a command. All that it prints is made printable, because texts of a gateway, of MCP servers and of users can have
+ * sequences that a terminal obeys. Only progress, whose line alone has no end, keeps the carriage return with which it redraws it.
+ */
+const printing = (io: CliIo): CliIo => ({
+  ...io,
+  out: text => io.out(printable(text)),
+  err: text => io.err(/^\r[^\n]*$/.test(text) ? `\r${printable(text.slice(1))}` : printable(text)),
+});
 
 /** Finds the command with the longest name at the beginning of the arguments. */
 function commandOf(positionals: readonly string[]): Command | undefined {

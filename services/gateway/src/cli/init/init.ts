@@ -4,7 +4,7 @@ import { apiKeyHash, newApiKey } from '../../mcp-servers/api-keys.ts';
 import { ConfigError } from '../../platform/config/config-error.ts';
 import { parseConfig } from '../../platform/config/load-config.ts';
 import { interpolate } from '../../platform/config/references.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, printable } from '../cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes } from '../cli-io.ts';
 import { newVaultKey } from '../new-key-commands.ts';
 import { claimPrivateFolder, writeAll } from '../private-files.ts';
 import { configText, IDENTITY_PROVIDER_SECRET, providerVariables } from './config-text.ts';
@@ -42,7 +42,7 @@ export async function init(args: readonly string[], io: CliIo): Promise<ExitCode
     ],
     { force: options.force },
   );
-  io.out(printable(explanation(options, paths)));
+  io.out(explanation(options, paths));
   return exitCodes.ok;
 }
 
