@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url).pathname;
 
 /** Files that pass a request on to an injected `fetch`. */
 const wrappers = [
-  ...['upstream.ts', 'create-metrics.ts', 'observation.ts', 'traced.ts', 'bounded-text.ts', 'outbound-log.ts'],
+  ...['upstream.ts', 'observation.ts', 'bounded-text.ts'],
   // The guarded fetch, the fetch of openid-client, and the processor's default without a gateway.
   ...[
     'outbound-agent.ts',
@@ -56,7 +56,7 @@ const waysOut = [
 ];
 /** These create a `fetch`, load a value into a cache or read the header `Sec-Fetch-Site`; none sends a request. */
 const others =
-  /\b(createOutboundFetch|createApiFetch|transitFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
+  /\b(createOutboundFetch|createApiFetch|transitFetch|wrapFetch|stripeFetch|publishedFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
 
 /** Names the calls of a file: `file.ts`, `file.ts 2`, … */
 function callsIn(file: string): readonly string[] {

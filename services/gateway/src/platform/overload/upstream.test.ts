@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Admission } from './admission.ts';
 import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
 import { Turns } from './turns.ts';
-import { createUpstream, processorThrough, providersThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
+import { createUpstream, processorThrough, providerThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
 
 const TIMEOUTS = 5;
 const PAUSE_MS = 10_000;
@@ -140,11 +140,16 @@ describe('S72: the circuit of an upstream', () => {
       ...(['destinationHost', 'start', 'validateCallback', 'exchange'] as const),
       ...(['startDevice', 'pollDevice', 'refresh', 'revoke'] as const),
     ]);
-    const registry = providersThrough(() => upstream, [{ names: ['forge'], get: () => provider }]);
-    expect(sentBy(registry.get('forge') ?? {})).toEqual(['validateCallback', 'exchange']);
-    expect(sentBy(signInThrough(upstream, portOf<SignIn>(['start', 'finish'])))).toEqual(['finish']);
+    const as = <T>(work: () => Promise<T>) => work();
+    /** Without the verbs that the port lacks. */
+    const known = (through: object, port: object) =>
+      Object.fromEntries(Object.entries(through).filter(([verb]) => verb in port));
+    const forge = providerThrough(upstream, as, provider);
+    expect(sentBy(known(forge, provider))).toEqual(['validateCallback', 'exchange']);
+    const signIn = portOf<SignIn>(['start', 'finish']);
+    expect(sentBy(known(signInThrough(upstream, as, signIn), signIn))).toEqual(['finish']);
     const processor = portOf<PaymentProcessor>(['open', 'close', 'status']);
-    expect(sentBy(processorThrough(upstream, processor))).toEqual(['status']);
+    expect(sentBy(known(processorThrough(upstream, as, processor), processor))).toEqual(['status']);
   });
 });
 

@@ -28,7 +28,8 @@ test('S77: logs once that Redis refuses writes, with the codes, and once that it
 test('S77: logs the number of failed commands by code, once in ten seconds', () => {
   const clock = createFakeClock();
   const logger = { warn: vi.fn() };
-  const observe = createRedisFaultLog(logger, clock.now);
+  const { end } = createRedisFaultLog(logger, clock.now);
+  const observe = (command: string) => (fault?: RedisFault) => end({ command, fault }, { error: fault, ms: 1 });
   observe('createElicitation')();
   for (let n = 0; n < 400; n += 1) observe('createElicitation')(new RedisFault('refused', 'OOM'));
   observe('hget')(new RedisFault('ambiguous', 'timeout'));
