@@ -1,4 +1,5 @@
-import { adminOperations } from './admin/index.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { adminOperations } from './admin/admin-operations.ts';
 import type { Operation } from './operation.ts';
 import { operations } from './operations.ts';
 
@@ -22,7 +23,7 @@ function callOf({ method, path }: Pick<Operation, 'method' | 'path'>): string {
 /** The documents with a table of operations, by their paths. */
 export const documentsWithOperations: readonly string[] = Object.keys(tables);
 
-/** Replaces the table in the text of a document (`node packages/api/src/write-operation-tables.ts`). */
+/** Replaces the table in the text of a document (`node packages/api/src/operation-tables.ts`). */
 export function withOperations(document: string, markdown: string): string {
   const [before, rest] = markdown.split('<!-- operations -->\n');
   const after = rest?.split('<!-- /operations -->')[1];
@@ -31,3 +32,10 @@ export function withOperations(document: string, markdown: string): string {
     throw new Error(`${document} has no markers for its operations`);
   return `${before}<!-- operations -->\n${rows.join('\n')}\n<!-- /operations -->${after}`;
 }
+
+// Writes the tables of operations in the documents.
+if (import.meta.main)
+  for (const document of documentsWithOperations) {
+    const file = new URL(`../../../${document}`, import.meta.url);
+    writeFileSync(file, withOperations(document, readFileSync(file, 'utf8')));
+  }

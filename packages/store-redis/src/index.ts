@@ -13,8 +13,5 @@ export * from './profile.ts';
 export type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 export type { RedisEpochs } from './redis-epochs.ts';
 export { createRedisStores, type NetworkStores, type RedisStores, type RedisStoresOptions } from './redis-stores.ts';
-export type {
-  DisabledReason,
-  RedisWebhookEndpointStore,
-} from './redis-webhook-endpoint-store.ts';
+export type { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 export type { UnsafeSetting } from './unsafe-redis-error.ts';

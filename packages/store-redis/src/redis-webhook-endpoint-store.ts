@@ -1,7 +1,7 @@
 import { RedisPort } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './values.ts';
 
-export type DisabledReason = 'gone' | 'failing';
+type DisabledReason = 'gone' | 'failing';
 
 /** State of a webhook endpoint outside its queue. Never its URL or secrets, which are configuration. */
 export interface WebhookEndpointRecord {

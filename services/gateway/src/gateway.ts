@@ -1,11 +1,10 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { HANDLER_MS } from './app.ts';
 import type { GatewayDeps } from './deps.ts';
 import { type Relay, relayReports, startRelay } from './events/relay.ts';
 import { createFoundation, type Foundation, type FoundationOptions } from './foundation.ts';
-import { createGeneration, type Generation } from './generation.ts';
+import { createGeneration, type Generation, HANDLER_MS } from './generation.ts';
 import type { ConfigChanges } from './platform/config/config-changes.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import type { ConsoleConfig } from './platform/config/console-config.ts';

@@ -80,8 +80,10 @@ async function run({ configPath, onStarted, personal }: ProcessOptions, logger: 
   if (isSmall) useLittleMemory();
   let { watch: isWatching } = config.reload;
   const watch = watchFiles({
-    files: () => (isWatching ? files : []),
-    onChange: () => reload().catch(unreported),
+    files: () => files,
+    onChange() {
+      if (isWatching) reload().catch(unreported);
+    },
   });
   await watch.begin();
   const work = new WorkInProgress(Date.now);

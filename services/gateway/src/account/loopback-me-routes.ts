@@ -11,8 +11,8 @@ import { openRequestsPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, csrfFormSchema } from '../identity/account-guard.ts';
 import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
-import type { PageKit } from '../pages/page-kit.ts';
 import { assertSameOrigin, PageError } from '../pages/page-request.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { declineAll } from './me-mcp-server-routes.ts';
 
 const DECLINE_PATH = '/me/decline-open';

@@ -4,7 +4,7 @@ import { VaultError } from '@postern/vault';
 import type { FastifyPluginAsync } from 'fastify';
 import type { CredentialFlow } from '../entries/credential-flow.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 
 const deleteCredentialPath = ({ credentialId }: Pick<Credential, 'credentialId'>) =>

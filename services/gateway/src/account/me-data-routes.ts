@@ -11,7 +11,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Disconnected, Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { createErasure, type ErasureDeps } from './account-erasure.ts';
 import { type AccountExportDeps, createAccountExport } from './account-export.ts';

@@ -14,7 +14,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { mcpServerPath } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 

@@ -11,7 +11,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
 import { createMePasskeys, type MePasskeysDeps } from '../identity/passkeys/user-passkeys.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 import { waitingAbout } from './asked-views.ts';

@@ -20,8 +20,6 @@ export function apiKeyItem({ added, revoked, age, lastUsedAt, ...apiKey }: ApiKe
   };
 }
 
-export type ApiKeyItem = ReturnType<typeof apiKeyItem>;
-
 /** What operators do with the API keys of MCP servers. A key that an operator adds is in force on all replicas within half a second. */
 export function createApiKeys(p: Parameters<typeof createApiKeyAdmin>[0] & { readonly record: RecordAct }) {
   const keys = createApiKeyAdmin(p);

@@ -3,7 +3,7 @@ import { type ElicitationService, RequestChangedError, type RetryReason, type St
 import { type ConnectNotice, type ConnectView, connectPage, donePage, type Locale } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { AuthorizationStart } from './authorization-start.ts';

@@ -5,7 +5,8 @@ import { loadConfig } from '../platform/config/load-config.ts';
 import { hasRedis } from '../platform/config/store-capabilities.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, UsageError } from './cli-io.ts';
 import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
-import { actorOf, openAdmin } from './open-admin.ts';
+import { openAdmin } from './open-admin.ts';
+import { actorOf } from './who-and-why.ts';
 
 /**
  * `postern audit`: prints the stored audit trail of all replicas, one JSON object per line, oldest first: as it was logged, or as

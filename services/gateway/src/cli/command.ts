@@ -1,7 +1,6 @@
 import type { ReasonedActor } from '../admin/admin-audit.ts';
 import { type CliIo, type ExitCode, UsageError } from './cli-io.ts';
-import { actorOf } from './open-admin.ts';
-import { type Change, changeOf } from './who-and-why.ts';
+import { actorOf, type Change, changeOf } from './who-and-why.ts';
 
 /** Every option of every command, as `parseArgs` reads it, with the words of the help. */
 export const cliOptions = {

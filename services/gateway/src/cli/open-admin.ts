@@ -1,8 +1,7 @@
-import { type Actor, createAdminAudit, type RecordAct } from '../admin/admin-audit.ts';
+import { createAdminAudit, type RecordAct } from '../admin/admin-audit.ts';
 import { type AdminService, createAdminService } from '../admin/admin-service.ts';
 import type { CliIo } from './cli-io.ts';
 import { type OpenStore, openStore } from './open-store.ts';
-import { whoAndWhyOf } from './who-and-why.ts';
 
 export interface OpenAdmin extends AsyncDisposable {
   readonly admin: AdminService;
@@ -21,9 +20,3 @@ export async function openAdmin(configPath: string, io: CliIo): Promise<OpenAdmi
 /** Records the acts of commands for which the admin service has no verb. */
 export const recordIn = (store: OpenStore): RecordAct =>
   createAdminAudit({ ...store, audits: store.stores.audits, now: Date.now });
-
-/** The operator of a command: as named, or the user of this machine. @throws UsageError */
-export function actorOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Actor {
-  const { by: who, reason } = whoAndWhyOf(p);
-  return { who, door: 'command_line', reason };
-}

@@ -2,7 +2,7 @@ import { type AdminOperation, type AdminOperationId, adminOperations } from '@po
 import { type AdminDoor, type AdminOutput, membersIn, openDoor, throughUrl } from './admin-door.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, printable, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { actorOf } from './open-admin.ts';
+import { actorOf } from './who-and-why.ts';
 
 /** How a command shows one operation of the admin API. */
 interface OperationCommand<Id extends AdminOperationId> extends Pick<Command, 'name' | 'about' | 'failure'> {

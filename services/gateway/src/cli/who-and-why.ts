@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import type { Actor } from '../admin/admin-audit.ts';
 import { UsageError } from './cli-io.ts';
 
 /** Who changed something, as claimed, and why: both are in the audit event. */
@@ -16,7 +17,7 @@ interface Options {
 const TEXT = /^[^\p{C}\u2028\u2029]{1,200}$/u;
 
 /** Reads `--by`, by default the user of this machine, and `--reason` if it was given. @throws UsageError */
-export function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change, 'by'> & Partial<Change> {
+function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change, 'by'> & Partial<Change> {
   const given = { by, reason };
   for (const [option, value] of Object.entries(given))
     if (value !== undefined && !TEXT.test(value))
@@ -29,4 +30,10 @@ export function changeOf(p: Options): Change {
   const { by, reason } = whoAndWhyOf(p);
   if (reason === undefined) throw new UsageError('--reason is required: say why, for the audit trail.');
   return { by, reason };
+}
+
+/** The operator of a command: as named, or the user of this machine. @throws UsageError */
+export function actorOf(p: { readonly by?: string | undefined; readonly reason?: string | undefined }): Actor {
+  const { by: who, reason } = whoAndWhyOf(p);
+  return { who, door: 'command_line', reason };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
-import type { IdentityProviderConfig } from '@postern/authorization';
+import { type IdentityProviderConfig, issuersOf } from '@postern/authorization';
 import type { Clock, Entropy, Stores } from '@postern/elicitation';
 import { pageHeaders } from '@postern/pages';
 import type { Vault } from '@postern/vault';
@@ -31,10 +31,21 @@ import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import type { Stopping } from '../platform/stopping.ts';
 import { createConsoleGuard, ForeignLinkError, isConsolePath } from './console-guard.ts';
-import { consoleRoutes } from './console-routes.ts';
 import { consoleSignInRoutes } from './console-sign-in.ts';
 import { consoleScript } from './pages/layout.ts';
 import { errorPage, foreignLinkPage } from './pages/sign-in-pages.ts';
+import type { ConsoleParts } from './section.ts';
+import { apiKeys } from './sections/api-keys.ts';
+import { audit } from './sections/audit.ts';
+import { connections } from './sections/connections.ts';
+import { credentials } from './sections/credentials.ts';
+import { elicitations } from './sections/elicitations.ts';
+import { find } from './sections/find.ts';
+import { jobs } from './sections/jobs.ts';
+import { overview } from './sections/overview.ts';
+import { payments } from './sections/payments.ts';
+import { people } from './sections/people.ts';
+import { webhooks } from './sections/webhooks.ts';
 
 export interface ConsoleDeps extends ErrorReports {
   readonly config: GatewayConfig;
@@ -61,6 +72,21 @@ const stylesheetPath = `/assets/console-${createHash('sha256').update(stylesheet
 const assets = [
   { path: stylesheetPath, type: 'text/css; charset=utf-8', body: stylesheet },
   { ...consoleScript, type: 'text/javascript; charset=utf-8' },
+];
+
+/** The pages of the console, which ask the admin service only. */
+const sections = [
+  overview,
+  elicitations,
+  connections,
+  credentials,
+  payments,
+  webhooks,
+  apiKeys,
+  people,
+  jobs,
+  audit,
+  find,
 ];
 
 /**
@@ -157,7 +183,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
       const { browserSession, role, csrfToken } = guard.visitOf(request);
       return { stylesheetPath, name: browserSession.displayName, role, csrfToken };
     };
-    await app.register(consoleRoutes, { admin, guard, pageFor, config: deps.config, now });
+    addSections(app, deps.config, { admin, guard, pageFor, now });
     // Closes the queues that it opened.
     app.addHook('onClose', () => admin[Symbol.asyncDispose]());
   }
@@ -174,6 +200,25 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
     onError,
     routes: addRoutes,
   });
+}
+
+/** @param parts without the names that the configuration has */
+function addSections(
+  app: FastifyInstance,
+  config: Pick<GatewayConfig, 'mcpServers' | 'providers' | 'identityProviders'>,
+  parts: Omit<ConsoleParts, 'app' | 'configured'>,
+): void {
+  const configured = {
+    mcpServers: config.mcpServers.map(({ id }) => id),
+    providers: config.providers.map(({ name }) => name),
+    issuers: [
+      ...new Set([
+        ...config.identityProviders.flatMap(issuersOf),
+        ...config.mcpServers.flatMap(({ issuers }) => issuers),
+      ]),
+    ],
+  };
+  for (const addRoutes of sections.flat()) addRoutes({ app, configured, ...parts });
 }
 
 const texts: Readonly<Record<number, readonly [title: string, text: string]>> = {

@@ -19,8 +19,8 @@ import {
   type PageGuardDeps,
   type PageVisit,
 } from '../pages/page-guard.ts';
-import type { PageKit } from '../pages/page-kit.ts';
 import { pagePhase, watchOf } from '../pages/page-phase.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { type ConfirmationPagesDeps, createConfirmationPages } from '../payments/confirmation-pages.ts';
 import type { PaymentFlow } from '../payments/payment-flow.ts';
 import { PaymentPages, type PaymentPagesDeps } from '../payments/payment-pages.ts';

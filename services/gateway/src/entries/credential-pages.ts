@@ -3,7 +3,7 @@ import { type CredentialNotice, credentialDonePage, credentialPage, displayHost 
 import type { FastifyReply } from 'fastify';
 import { checkOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FieldFault, readCredentialEntry } from './credential-entry.ts';
 import type { Patterns } from './patterns.ts';

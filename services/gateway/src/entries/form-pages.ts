@@ -3,7 +3,7 @@ import { type ElicitationOf, type ElicitationService, RequestChangedError } from
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FormTry, formFieldViews, readFormEntry } from './form-field-views.ts';
 import type { Patterns } from './patterns.ts';

@@ -13,8 +13,8 @@ import { notFoundPage, signInAgainPage, signInFailedPage } from '@postern/pages'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { visitorOf } from '../pages/page-guard.ts';
-import type { PageKit } from '../pages/page-kit.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';

@@ -3,8 +3,8 @@ import type { DecisionView } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type ById, type DecisionForm, type PageVisit, switchAccountAction } from './page-guard.ts';
-import type { PageKit } from './page-kit.ts';
 import { watchOf } from './page-phase.ts';
+import type { PageKit } from './page-views.ts';
 
 export type VisitOf<K extends Kind> = PageVisit & { readonly elicitation: ElicitationOf<K> };
 export type CompletedVisitOf<K extends Kind> = PageVisit & {

@@ -17,8 +17,8 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { requestContext } from '../platform/http/request-context.ts';
 import { formLimitsOf, readFormBody } from './form-body.ts';
-import type { PageKit } from './page-kit.ts';
 import { assertSameOrigin, PageError } from './page-request.ts';
+import type { PageKit } from './page-views.ts';
 
 export interface ById {
   Params: { elicitationId: string };

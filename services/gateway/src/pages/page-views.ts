@@ -28,6 +28,7 @@ import type { FastifyRequest } from 'fastify';
 import { mayAsk, mayRead, mayUse, payeeOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
+import type { Browser } from './browser.ts';
 import { type Look, logoView, mcpServerViewOf } from './looks.ts';
 import { createScopeViews } from './scope-views.ts';
 import { pagePathOf, type ViewChoices } from './view-choices.ts';
@@ -240,3 +241,10 @@ export function createPageViews(p: {
 export const mcpServerPath = (mcpServerId: string): string => `/me/mcp-servers/${mcpServerId}`;
 
 export type PageViews = ReturnType<typeof createPageViews>;
+
+/** What page routes use: their own dependencies, the cookies of the browser, and the views. */
+export interface PageKit<Deps> {
+  readonly deps: Deps;
+  readonly browser: Browser;
+  readonly views: PageViews;
+}

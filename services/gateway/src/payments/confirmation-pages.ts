@@ -3,7 +3,7 @@ import { type ConfirmationFactsView, confirmationPage, confirmedPage, type FactV
 import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type Approvals, shownTerms } from './approvals.ts';
 import { amountView } from './payment-pages.ts';

@@ -45,10 +45,9 @@ import {
   type PageGuardDeps,
   type PageVisit,
 } from '../pages/page-guard.ts';
-import type { PageKit } from '../pages/page-kit.ts';
 import { watchOf } from '../pages/page-phase.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
-import type { PageViews } from '../pages/page-views.ts';
+import type { PageKit, PageViews } from '../pages/page-views.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type Approvals, type PasskeyPolicy, shownTerms } from './approvals.ts';
 import type { PasskeyFlow } from './passkey-flow.ts';

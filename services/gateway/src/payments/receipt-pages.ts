@@ -4,7 +4,7 @@ import type { Receipts } from '@postern/payment';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { CompletedVisitOf, PageRequest } from '../pages/kind-pages.ts';
 import { type ById, createPageGuard, type PageGuardDeps } from '../pages/page-guard.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageKit } from '../pages/page-views.ts';
 import { receiptPath } from '../platform/http/public-urls.ts';
 import { confirmationFactsOf } from './confirmation-pages.ts';
 import { PaymentView, type PaymentViewDeps } from './payment-pages.ts';

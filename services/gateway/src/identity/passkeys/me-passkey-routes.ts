@@ -8,7 +8,7 @@ import {
 } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { PageKit } from '../../pages/page-kit.ts';
+import type { PageKit } from '../../pages/page-views.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../account-guard.ts';
 import type { CeremonyStart } from './passkey-ceremony.ts';
 import { type PasskeyChangeFlow, parsePasskeyName } from './passkey-change-flow.ts';
