@@ -14,7 +14,9 @@ it('a refresh that is observed keeps what its caller knows of the token', async 
   const seen: unknown[] = [];
   observe.channels.step.subscribe({ end: (call, { result }) => seen.push([call, result]) });
   const connection = { provider: 'forge' } as Connection;
-  await observe.tokenRefresh({ refresh, isInProgress: () => false, drain: async () => undefined, leaseMs: 1 }).refresh(connection, true);
+  await observe
+    .tokenRefresh({ refresh, isInProgress: () => false, drain: async () => undefined, leaseMs: 1 })
+    .refresh(connection, true);
   expect(refresh).toHaveBeenCalledExactlyOnceWith(connection, true);
   const call = { name: 'token refresh', attributes: { 'postern.provider': 'forge' } };
   expect(seen).toEqual([[call, { result: 'changed' }]]);

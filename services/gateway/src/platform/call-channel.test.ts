@@ -29,11 +29,16 @@ describe('a channel of calls', () => {
     await expect(calls.trace({ of: 'b' }, async () => Promise.reject(error))).rejects.toBe(error);
     calls.open({ of: 'c' })();
     calls.open({ of: 'd' })(error);
+    const throwing = () => {
+      throw error;
+    };
+    await expect(calls.trace({ of: 'e' }, throwing)).rejects.toBe(error);
     expect(steps).toEqual([
       ...['begin a', ['a', 7, undefined, true], 'after a'],
       ...['begin b', ['b', undefined, error, true]],
       ...['begin c', ['c', undefined, undefined, true]],
       ...['begin d', ['d', undefined, error, true]],
+      ...['begin e', ['e', undefined, error, true]],
     ]);
   });
 
@@ -50,11 +55,12 @@ describe('a channel of calls', () => {
     outbound.subscribe({ begin: fail, end: fail });
     outbound.bindStore(new AsyncLocalStorage(), fail);
     outbound.subscribe({ end: (_call, { result }) => seen.push(result) });
-    for (const at of [1, 2, 3]) expect(await outbound.trace(call, async () => at)).toBe(at);
+    const answers = [200, 201, 202].map(status => new Response(null, { status }));
+    for (const answer of answers) expect(await outbound.trace(call, async () => answer)).toBe(answer);
     outbound.open(call)();
     await expect(outbound.trace(call, async () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
     await delay(1);
-    expect(seen).toEqual([1, 2, 3, undefined, undefined]);
+    expect(seen).toEqual([...answers, undefined, undefined]);
     const line = { event: 'observer.failed', channel: 'postern:outbound', error: fault };
     // One line for each of the two subscribers that fail.
     expect(logger.error.mock.calls.map(([fields]) => fields)).toEqual([line, line]);

@@ -13,7 +13,7 @@ export type OutboundTarget =
   | 'credential_check'
   | 'webhook';
 
-/** A request to a third party. Without path, query, headers and body, which may contain codes and tokens. The result is the response. */
+/** A request to a third party. Without path, query, headers and body, which may contain codes and tokens. */
 export interface OutboundCall {
   readonly target: OutboundTarget;
   readonly method: string;
@@ -39,18 +39,18 @@ export interface StepCall {
 
 /** What a gateway publishes of its calls. Created once for a gateway, and disposed of with it. */
 export interface Channels extends Disposable {
-  readonly outbound: CallChannel<OutboundCall>;
+  readonly outbound: CallChannel<OutboundCall, Response>;
   readonly store: CallChannel<StoreCall>;
   readonly step: CallChannel<StepCall>;
 }
 
 export function createChannels(logger: Pick<Logger, 'error'>): Channels {
-  const own = <Call extends object>(name: string) =>
-    new CallChannel<Call>(name, error =>
+  const own = <Call extends object, Result = unknown>(name: string) =>
+    new CallChannel<Call, Result>(name, error =>
       logger.error({ event: 'observer.failed', channel: name, error }, 'metrics, spans or log of calls failed'),
     );
   const channels = {
-    outbound: own<OutboundCall>('postern:outbound'),
+    outbound: own<OutboundCall, Response>('postern:outbound'),
     store: own<StoreCall>('postern:store'),
     step: own<StepCall>('postern:step'),
   };

@@ -129,7 +129,7 @@ function measureCalls(instruments: Instruments, { outbound, store, step }: Chann
   outbound.subscribe({
     end({ target }, { result, error, ms }) {
       const failure = error instanceof OutboundError ? error.code : 'failed';
-      const of = result instanceof Response ? `${Math.trunc(result.status / 100)}xx` : failure;
+      const of = result === undefined ? failure : `${Math.trunc(result.status / 100)}xx`;
       outboundSeconds.observe({ target, result: of }, ms / 1000);
     },
   });

@@ -27,7 +27,7 @@ export interface Whose {
 }
 
 /** Hears of each request, and records its result for its operation. */
-const exchanges: CallSubscriber<OutboundCall> = {
+const exchanges: CallSubscriber<OutboundCall, Response> = {
   begin({ host }) {
     const { operation } = scope();
     if (operation !== undefined) operation.last = { host };
@@ -44,8 +44,8 @@ const exchanges: CallSubscriber<OutboundCall> = {
 };
 
 /** Undefined if neither a response nor the lack of one is known: the gateway itself is at fault. */
-function exchangeWith(host: string, result: unknown, error: unknown): Exchange | undefined {
-  if (result instanceof Response) return { host, status: result.status };
+function exchangeWith(host: string, result: Response | undefined, error: unknown): Exchange | undefined {
+  if (result !== undefined) return { host, status: result.status };
   return error instanceof OutboundError ? { host, error } : undefined;
 }
 
@@ -57,7 +57,7 @@ export type OutboundLog = ReturnType<typeof createOutboundLog>;
  * Logs every operation that fails because of a third party, and every failed request that the operation did without: name, host and
  * reason. No URL, header, body or foreign error message is logged: `outboundFailureOf` returns only codes and names.
  */
-export function createOutboundLog(logger: Pick<Logger, 'warn'>, outbound: CallChannel<OutboundCall>) {
+export function createOutboundLog(logger: Pick<Logger, 'warn'>, outbound: CallChannel<OutboundCall, Response>) {
   outbound.subscribe(exchanges);
 
   function log(whose: Whose, { host = whose.host, status }: Exchange, failure: OutboundFailure, ms: number) {
@@ -109,7 +109,7 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>, outbound: CallCh
     isFailure: (answer: T) => boolean = () => false,
   ): Promise<T> {
     const { operation, threw, ended } = began(whose);
-    const answer = await runInScope({ operation }, work).catch(threw);
+    const answer = await runInScope({ operation }, async () => work()).catch(threw);
     ended(isFailure(answer));
     return answer;
   }

@@ -66,11 +66,11 @@ export class Spans {
    * Does the work of each call of a channel in a span: a child of the active span, or the root of a new trace.
    * @param p.end called before the span ends, with the result of the call; `parent` was active when it began
    */
-  follow<Call extends object>(
-    channel: CallChannel<Call>,
+  follow<Call extends object, Result>(
+    channel: CallChannel<Call, Result>,
     p: {
       readonly of: (call: Call) => SpanOptions & { readonly name: string };
-      readonly end: (span: Span, call: Call, result: unknown, parent: Span | undefined) => void;
+      readonly end: (span: Span, call: Call, result: Result | undefined, parent: Span | undefined) => void;
     },
   ): void {
     const begun = new WeakMap<Call, { readonly span: Span; readonly parent: Span | undefined }>();
@@ -85,9 +85,12 @@ export class Spans {
       end(call, { result, error }) {
         const { span, parent } = begun.get(call) ?? {};
         if (span === undefined) return;
-        if (error === undefined) p.end(span, call, result, parent);
-        else failed(span, error);
-        span.end();
+        try {
+          if (error === undefined) p.end(span, call, result, parent);
+          else failed(span, error);
+        } finally {
+          span.end();
+        }
       },
     });
   }

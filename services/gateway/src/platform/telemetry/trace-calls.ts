@@ -16,7 +16,7 @@ export function traceCalls(spans: Spans, { outbound, store, step }: Channels): v
       attributes: { 'http.request.method': method, 'server.address': hostname, 'postern.target': target },
     }),
     end(span, _call, result) {
-      if (result instanceof Response) span.setAttribute('http.response.status_code', result.status);
+      if (result !== undefined) span.setAttribute('http.response.status_code', result.status);
     },
   });
   spans.follow(step, { of: ({ name, attributes }) => ({ name, attributes }), end: endOfStep(spans) });
