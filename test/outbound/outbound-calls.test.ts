@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url).pathname;
 
 /** Files that pass a request on to an injected `fetch`. */
 const wrappers = [
-  ...['upstream.ts', 'observation.ts', 'bounded-text.ts'],
+  ...['upstream.ts', 'observation.ts', 'safe-http.ts'],
   // The guarded fetch, the fetch of openid-client, and the processor's default without a gateway.
   ...[
     'outbound-agent.ts',
@@ -25,8 +25,8 @@ const wrappers = [
   'mcp-servers-add.ts',
   // Reads bounded messages from the local socket: local-server.test.ts has an impostor there.
   'find-gateway.ts',
-  // Reads bounded metadata of configured issuers: built-in-verifier.test.ts has wrong documents of its own.
-  'built-in-verifier.ts',
+  // Reads bounded metadata of configured issuers: bearer.test.ts has wrong documents of its own.
+  'bearer.ts',
 ];
 
 /** Calls with a separate fuzz test instead of a row in the table. The second call of a file is `file.ts 2`. */
@@ -35,15 +35,7 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'services/gateway/src/cli/admin-door.test.ts': ['admin-door.ts'],
   'services/gateway/src/sealing/key-services/vault-transit.test.ts': ['vault-transit.ts'],
   'test/check/any-answers.all.test.ts': ['inspect-server.ts', 'inspect-server.ts 2', 'public-url-check.ts'],
-  'test/outbound/mcp-server.test.ts': [
-    ...[
-      'gateway-transport.ts',
-      'gateway-transport.ts 2',
-      'gateway-transport.ts 3',
-      'api-fetch.ts',
-      'receipt-verifier.ts',
-    ],
-  ],
+  'test/outbound/mcp-server.test.ts': ['client.ts', 'client.ts 2', 'client.ts 3', 'authorize.ts', 'verifier.ts'],
 };
 
 /** Outbound calls: `fetch` under any name with an argument, request functions of Node, and libraries that send requests. */
@@ -56,7 +48,7 @@ const waysOut = [
 ];
 /** These create a `fetch`, load a value into a cache or read the header `Sec-Fetch-Site`; none sends a request. */
 const others =
-  /\b(createOutboundFetch|createApiFetch|transitFetch|wrapFetch|stripeFetch|publishedFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
+  /\b(createOutboundFetch|createApiFetch|overFetch|transitFetch|wrapFetch|stripeFetch|publishedFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
 
 /** Names the calls of a file: `file.ts`, `file.ts 2`, … */
 function callsIn(file: string): readonly string[] {

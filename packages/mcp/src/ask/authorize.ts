@@ -156,15 +156,15 @@ class AccessTokens {
 
   async #fetchOrReconnect(request: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
     try {
-      return await this.#fetch(request, rejected);
+      return await this.#request(request, rejected);
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== 'reauthorization_required') throw error;
       this.#connectionId = await this.#reconnect(error, request.signal);
-      return await this.#fetch(request, undefined);
+      return await this.#request(request, undefined);
     }
   }
 
-  async #fetch({ dpop, signal }: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
+  async #request({ dpop, signal }: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
     const { environment, call } = this.#run;
     const connectionId = this.#connectionId;
     const body = await environment.client.accessToken(
