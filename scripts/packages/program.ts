@@ -1,4 +1,4 @@
-import { cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { root } from '../child.ts';
@@ -58,11 +58,20 @@ function sorted(record: Readonly<Record<string, string>>): Readonly<Record<strin
 
 const isInternal = (range: string): boolean => range.startsWith('workspace:');
 
+/** @throws TypeError for a name that is no package of this repository */
+function folderOf(name: string): string {
+  const parents = ['packages', 'services', 'tools'];
+  const folder = parents.map(parent => name.replace('@postern', parent)).find(path => existsSync(join(root, path)));
+  if (folder === undefined) throw new TypeError(`${name} is no package of this repository`);
+  return folder;
+}
+
 /** The folders of all packages of this repository that a package needs, found through the manifests. */
 function internalFolders(needing: string, found = new Set<string>()): readonly string[] {
   for (const [name, range] of Object.entries(readDependencies(needing))) {
-    const folder = name.replace(/^@postern\//, name === gateway.name ? 'services/' : 'packages/');
-    if (!isInternal(range) || found.has(folder)) continue;
+    if (!isInternal(range)) continue;
+    const folder = folderOf(name);
+    if (found.has(folder)) continue;
     found.add(folder);
     internalFolders(folder, found);
   }
