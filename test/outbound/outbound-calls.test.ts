@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url).pathname;
 
 /** Files that pass a request on to an injected `fetch`. */
 const wrappers = [
-  ...['upstream.ts', 'observation.ts', 'safe-http.ts'],
+  ...['upstream.ts', 'channels.ts', 'safe-http.ts'],
   // The guarded fetch, the fetch of openid-client, and the processor's default without a gateway.
   ...[
     'outbound-agent.ts',

@@ -1,17 +1,14 @@
-import type { OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
-import type { CommandObserver } from '@postern/store-redis';
 import type { RevocationFlow } from './authorization/revocation-flow.ts';
 import type { TokenRefresh } from './authorization/token-refresh.ts';
 import type { Attempt, ObservedDelivery } from './events/webhooks/deliver.ts';
 import type { DeliveryAnswer } from './events/webhooks/delivery-policy.ts';
-import { type Channels, createChannels, type OutboundTarget, type StoreCall } from './platform/channels.ts';
+import { type Channels, createChannels } from './platform/channels.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 import { loadTelemetry } from './platform/optional-packages.ts';
 import { createOutboundLog } from './platform/outbound/outbound-log.ts';
-import { wrapFetch } from './platform/outbound/wrap-fetch.ts';
 import { createRedisFaultLog } from './platform/redis/redis-reports.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
 
@@ -23,7 +20,7 @@ export type Observation = Awaited<ReturnType<typeof createObservation>>;
  */
 export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 'telemetry'>, logger: Logger) {
   const channels = createChannels(logger);
-  const { outbound, store, step } = channels;
+  const { outbound, store, step, onCommand, fetch } = channels;
   // First, so that the operation of a request is known to have failed before anything else hears of it.
   const outboundLog = createOutboundLog(logger, outbound);
   store.subscribe(createRedisFaultLog(logger));
@@ -38,9 +35,10 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
     telemetry,
     outboundLog,
     channels,
-    onCommand: publishedCommands(store),
-    fetch: (fetch: OutboundFetch, target: OutboundTarget) => publishedFetch(fetch, target, outbound),
-    service: (service: ElicitationService) => publishedService(service, step, telemetry?.traceparent),
+    onCommand,
+    fetch,
+    service: (service: ElicitationService) =>
+      step.isHeard ? publishedService(service, step, telemetry?.traceparent) : service,
     tokenRefresh: (flow: TokenRefresh): TokenRefresh => ({
       ...flow,
       refresh: (connection, isRejected) =>
@@ -49,6 +47,7 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
         ),
     }),
     revocationFlow(flow: RevocationFlow): RevocationFlow {
+      if (!step.isHeard) return flow;
       const revocation = <T>(work: () => Promise<T>) => step.trace({ name: 'revocation' }, work);
       return {
         ...flow,
@@ -78,25 +77,6 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
     },
   };
 }
-
-/** Publishes each request. */
-function publishedFetch(fetch: OutboundFetch, target: OutboundTarget, outbound: Channels['outbound']): OutboundFetch {
-  return wrapFetch(fetch, (url, init) => {
-    const { host = '', hostname = '' } = URL.parse(String(url)) ?? {};
-    return outbound.trace({ target, method: init?.method ?? 'GET', host, hostname }, () => fetch(url, init));
-  });
-}
-
-const publishedCommands =
-  (store: Channels['store']): CommandObserver =>
-  command => {
-    const call: StoreCall = { command };
-    const end = store.open(call);
-    return fault => {
-      call.fault = fault;
-      end(fault);
-    };
-  };
 
 /** Publishes each call of a verb. The elicitation that is issued keeps a reference to the span of its call. */
 function publishedService(

@@ -79,7 +79,7 @@ export function createAuthorization(p: {
     return created === undefined ? [] : [[provider.name, providerThrough(upstream, as, created)] as const];
   });
   const byName = new Map(entries);
-  const providers: ProviderRegistry = { get: name => byName.get(name), names: [...byName.keys()] };
+  const providers: ProviderRegistry = { get: byName.get.bind(byName), names: [...byName.keys()] };
 
   const tokenSets = createTokenSets(p.vault);
   const common = { ...p, providers, tokenSets };

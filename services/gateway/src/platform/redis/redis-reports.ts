@@ -1,8 +1,7 @@
 import { QuotaExceededError, UnknownRecordLayoutError } from '@postern/elicitation';
 import type { DataLoss, LossReports, RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
 import type { AuditLog } from '../audit/audit-log.ts';
-import type { CallSubscriber } from '../call-channel.ts';
-import type { StoreCall } from '../channels.ts';
+import type { CallSubscriber, StoreCall } from '../channels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
 
@@ -35,7 +34,7 @@ export function createRedisFaultLog(
   const counts = new Map<string, number>();
   let nextAt = Number.NEGATIVE_INFINITY;
   return {
-    end({ fault }) {
+    fail({ fault }) {
       if (fault === undefined) return;
       counts.set(fault.code, (counts.get(fault.code) ?? 0) + 1);
       if (now() < nextAt) return;

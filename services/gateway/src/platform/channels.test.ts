@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CallChannel } from './call-channel.ts';
-import { createChannels } from './channels.ts';
+import { CallChannel, createChannels } from './channels.ts';
 
 interface Call {
   readonly of: string;
@@ -22,6 +21,7 @@ describe('a channel of calls', () => {
     calls.subscribe({
       begin: ({ of }) => steps.push(`begin ${of}`),
       end: ({ of }, { result, error, ms }) => steps.push([of, result, error, ms >= 0]),
+      fail: ({ of }) => steps.push(`fail ${of}`),
     });
     expect(await calls.trace({ of: 'a' }, async () => 7)).toBe(7);
     steps.push('after a');
@@ -35,10 +35,10 @@ describe('a channel of calls', () => {
     await expect(calls.trace({ of: 'e' }, throwing)).rejects.toBe(error);
     expect(steps).toEqual([
       ...['begin a', ['a', 7, undefined, true], 'after a'],
-      ...['begin b', ['b', undefined, error, true]],
+      ...['begin b', 'fail b', ['b', undefined, error, true]],
       ...['begin c', ['c', undefined, undefined, true]],
-      ...['begin d', ['d', undefined, error, true]],
-      ...['begin e', ['e', undefined, error, true]],
+      ...['begin d', 'fail d', ['d', undefined, error, true]],
+      ...['begin e', 'fail e', ['e', undefined, error, true]],
     ]);
   });
 
@@ -52,7 +52,7 @@ describe('a channel of calls', () => {
     const fail = () => {
       throw fault;
     };
-    outbound.subscribe({ begin: fail, end: fail });
+    outbound.subscribe({ begin: fail, end: fail, fail });
     outbound.bindStore(new AsyncLocalStorage(), fail);
     outbound.subscribe({ end: (_call, { result }) => seen.push(result) });
     const answers = [200, 201, 202].map(status => new Response(null, { status }));
