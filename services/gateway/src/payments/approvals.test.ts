@@ -99,7 +99,7 @@ async function approved(
   ...[elicitation, person, passkey]: Parameters<ElicitationStage['approvals']['approve']>
 ) {
   const approved = await stage.approvals.approve(elicitation, person, passkey);
-  if (approved.result !== 'approved') throw new Error(approved.result);
+  if (approved.result !== 'decided') throw new Error(approved.result);
   return approved;
 }
 
@@ -187,14 +187,14 @@ async function approve(stage: ElicitationStage, asked: Awaited<ReturnType<typeof
 describe('S89: the daily limits of a user', () => {
   test('require a passkey above the threshold, and allow none above the limit', async () => {
     const stage = stageWith({ passkeyAbove: 1000, max: 100_000 });
-    expect(await approve(stage, await pay(stage, 1000))).toMatchObject({ result: 'approved' });
+    expect(await approve(stage, await pay(stage, 1000))).toMatchObject({ result: 'decided' });
     const more = await pay(stage, 1);
     expect(await stage.dailyLimits.standingOf(more)).toEqual({ result: 'passkey_needed' });
     expect(await approve(stage, more)).toEqual({ result: 'passkey_needed' });
     expect(stage.eventsNamed('payment.daily_limit_reached')).toEqual([]);
-    expect(await approve(stage, more, passkey)).toMatchObject({ result: 'approved' });
+    expect(await approve(stage, more, passkey)).toMatchObject({ result: 'decided' });
     const most = await pay(stage, 98_999);
-    expect(await approve(stage, most, passkey)).toMatchObject({ result: 'approved' });
+    expect(await approve(stage, most, passkey)).toMatchObject({ result: 'decided' });
     const beyond = await pay(stage, 1);
     for (const proof of [undefined, passkey])
       expect(await approve(stage, beyond, proof)).toEqual({ result: 'daily_limit_reached' });
@@ -206,16 +206,16 @@ describe('S89: the daily limits of a user', () => {
     const stage = stageWith({ passkeyAbove: 1000, max: 100_000 });
     const first = { ...passkey, upTo: 500 };
     const [one, two] = [await pay(stage, 1500), await pay(stage, 1)];
-    expect(await approve(stage, one, first)).toMatchObject({ result: 'approved' });
+    expect(await approve(stage, one, first)).toMatchObject({ result: 'decided' });
     expect(await approve(stage, two, first)).toEqual({ result: 'daily_limit_reached' });
-    expect(await approve(stage, two, passkey)).toMatchObject({ result: 'approved' });
+    expect(await approve(stage, two, passkey)).toMatchObject({ result: 'decided' });
   });
 
   test('allow any amount with a passkey if only a threshold is configured', async () => {
     const stage = stageWith({ passkeyAbove: 0 });
     const asked = await pay(stage, 100_000);
     expect(await approve(stage, asked)).toEqual({ result: 'passkey_needed' });
-    expect(await approve(stage, asked, passkey)).toMatchObject({ result: 'approved' });
+    expect(await approve(stage, asked, passkey)).toMatchObject({ result: 'decided' });
   });
 
   test('report when the payment will be within the limit', async () => {
@@ -245,7 +245,7 @@ describe('S89: the daily limits of a user', () => {
   test('do not count a payment that closed unpaid', async () => {
     const stage = stageWith({ max: 100_000 });
     const approved = await approve(stage, await pay(stage, 100_000, 'stripe-main'));
-    if (approved.result !== 'approved' || approved.elicitation.status !== 'active') throw new Error('not charging');
+    if (approved.result !== 'decided' || approved.elicitation.status !== 'active') throw new Error('not charging');
     const next = await pay(stage, 1);
     expect(await stage.dailyLimits.standingOf(next)).toMatchObject({ result: 'reached' });
     const { elicitationId, attempt } = approved.elicitation;
@@ -256,7 +256,7 @@ describe('S89: the daily limits of a user', () => {
   test('count nothing in a currency without limits', async () => {
     const stage = createElicitationStage();
     const asked = await pay(stage, 1);
-    expect(stage.dailyLimits.countWithin(asked, { hasPasskey: false })).toBeUndefined();
+    expect(stage.dailyLimits.maxTotal(asked, { hasPasskey: false })).toBeUndefined();
     await approve(stage, asked);
     const { subject, mcpServerId } = asked;
     expect(await stage.stores.payments.counted({ subject, mcpServerId, currency: 'EUR' })).toEqual([]);

@@ -34,13 +34,13 @@ export interface VerifiedPasskey {
   readonly passkeyId: string;
   /** Epoch milliseconds. */
   readonly addedAt: number;
-  /** For a first passkey in its first 24 hours: its limit, in minor units. */
+  /** For a first passkey in its first 24 hours: the most that it approves, in minor units. See `PasskeyPolicy.firstPasskeyUpTo`. */
   readonly upTo?: number;
 }
 
 export type ApprovalResult =
-  /** The elicitation is decided, now or earlier. It contains the decision. */
-  | { readonly result: 'approved'; readonly elicitation: Elicitation }
+  /** The elicitation is decided, now or earlier, and not necessarily approved: its status says how. */
+  | { readonly result: 'decided'; readonly elicitation: Elicitation }
   /** Nothing was written: the user must first sign in again or use a passkey. */
   | { readonly result: 'sign_in_again' | 'passkey_needed' }
   /** Nothing was written: the approval would exceed the user's daily limit. */
@@ -92,7 +92,7 @@ export class Approvals {
     service.assertSamePerson(elicitation, visitor);
     // A repeated approval gets the stored decision without new proof. It must not reach the service: a payment that the processor has
     // returned to `pending` since the read would be approved.
-    if (elicitation.status !== 'pending') return { result: 'approved', elicitation };
+    if (elicitation.status !== 'pending') return { result: 'decided', elicitation };
     if (signInPolicy.mustSignInAgain(elicitation, browserSession)) return { result: 'sign_in_again' };
     const needsPasskey = passkeyPolicy.needsPasskey(elicitation);
     if (needsPasskey && passkey === undefined) return { result: 'passkey_needed' };
@@ -107,20 +107,20 @@ export class Approvals {
       language,
     };
     const payment = isOfKind(elicitation, 'payment') ? elicitation : undefined;
-    const within = (hasPasskey: boolean) =>
-      payment && dailyLimits.countWithin(payment, { hasPasskey, upTo: passkey?.upTo });
-    const countWithin = within(passkey !== undefined);
+    const maxTotalWith = (hasPasskey: boolean) =>
+      payment && dailyLimits.maxTotal(payment, { hasPasskey, upTo: passkey?.upTo });
+    const countWithin = maxTotalWith(passkey !== undefined);
     try {
       const approved = await service.approve(elicitation.elicitationId, visitor, {
         shown: digest,
         approval,
         countWithin,
       });
-      return { result: 'approved', elicitation: approved };
+      return { result: 'decided', elicitation: approved };
     } catch (error) {
       if (!(error instanceof DailyLimitError) || payment === undefined) throw error;
       const total = error.spent + payment.request.terms.amount.minorUnits;
-      if (passkey === undefined && total <= (within(true) ?? 0)) return { result: 'passkey_needed' };
+      if (passkey === undefined && total <= (maxTotalWith(true) ?? 0)) return { result: 'passkey_needed' };
       auditLog.record('payment.daily_limit_reached', elicitation);
       return { result: 'daily_limit_reached' };
     }
@@ -165,7 +165,10 @@ export class PasskeyPolicy {
     return this.#isProvedFor(elicitation, browserSession) ? 'limited' : 'later';
   }
 
-  /** Maximum amount that a first passkey may approve in the 24 hours after it was added, in minor units. */
+  /**
+   * The most that a first passkey approves in the 24 hours after it was added, in minor units: of one payment, and of the day's total
+   * above `passkeyAbove`.
+   */
   firstPasskeyUpTo(payment: Payment): number | undefined {
     return this.#configOf(payment)?.firstPasskeyUpTo[payment.request.terms.amount.currency];
   }
@@ -184,7 +187,7 @@ export class PasskeyPolicy {
 
 interface Proof {
   readonly hasPasskey: boolean;
-  /** For a first passkey in its first 24 hours: maximum amount by which the total may exceed `passkeyAbove`. */
+  /** As in `VerifiedPasskey`. */
   readonly upTo?: number;
 }
 
@@ -212,7 +215,7 @@ export class DailyLimits {
   }
 
   /** Maximum total of this payment and the other approved payments of the day, in minor units. Undefined without limits. */
-  countWithin(payment: Payment, { hasPasskey, upTo = Number.MAX_SAFE_INTEGER }: Proof): number | undefined {
+  maxTotal(payment: Payment, { hasPasskey, upTo = Number.MAX_SAFE_INTEGER }: Proof): number | undefined {
     const limits = this.#limitsOf(payment);
     if (limits === undefined) return undefined;
     const { max = Number.MAX_SAFE_INTEGER, passkeyAbove = max } = limits;

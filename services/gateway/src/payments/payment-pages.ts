@@ -165,7 +165,7 @@ export class PaymentPages implements KindPages<'payment'> {
           return reply.redirect(`${page}/passkey`, 303);
         case 'daily_limit_reached':
           return this.#sendDecision(request, reply.code(403), visit, undefined);
-        case 'approved':
+        case 'decided':
           // If the processor does not respond, the page offers a retry.
           await paymentFlow.open(approved.elicitation);
           return reply.redirect(page, 303);
@@ -256,7 +256,7 @@ export class PaymentPages implements KindPages<'payment'> {
       const approver = { visitor, browserSession, shown: form.shown ?? '' };
       const approved = await approvals.approve(elicitation, approver, verified);
       // If the daily limit was reached since, the payment page shows it.
-      if (approved.result === 'approved') await paymentFlow.open(approved.elicitation);
+      if (approved.result === 'decided') await paymentFlow.open(approved.elicitation);
     } catch (error) {
       // The payment page shows the current terms, and the user decides again.
       if (!(error instanceof RequestChangedError)) throw error;
