@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../scripts/child.ts';
+import { createChannels } from '../services/gateway/src/platform/channels.ts';
 import { createMetrics } from '../services/gateway/src/platform/metrics/create-metrics.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -12,7 +13,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const metricsSchema = z.array(
   z.object({ name: z.string(), type: z.enum(['counter', 'gauge', 'histogram']), labelNames: z.array(z.string()) }),
 );
-const metrics = metricsSchema.parse(createMetrics().registry.getMetricsAsArray());
+const metrics = metricsSchema.parse(createMetrics(createChannels({ error: () => {} })).registry.getMetricsAsArray());
 const labelsOf = new Map(metrics.map(({ name, labelNames }) => [name, labelNames]));
 
 /** The series that Prometheus derives from each metric. */

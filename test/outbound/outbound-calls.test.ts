@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url).pathname;
 
 /** Files that pass a request on to an injected `fetch`. */
 const wrappers = [
-  ...['upstream.ts', 'create-metrics.ts', 'observation.ts', 'traced.ts', 'safe-http.ts', 'outbound-log.ts'],
+  ...['upstream.ts', 'channels.ts', 'safe-http.ts'],
   // The guarded fetch, the fetch of openid-client, and the processor's default without a gateway.
   ...[
     'outbound-agent.ts',
@@ -48,7 +48,7 @@ const waysOut = [
 ];
 /** These create a `fetch`, load a value into a cache or read the header `Sec-Fetch-Site`; none sends a request. */
 const others =
-  /\b(createOutboundFetch|createApiFetch|overFetch|transitFetch|wrapFetch|stripeFetch|tracedFetch|measuredFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
+  /\b(createOutboundFetch|createApiFetch|overFetch|transitFetch|wrapFetch|stripeFetch|publishedFetch|boundedFetch|forceFetch|is\w*Fetch|observe\.fetch)\(/g;
 
 /** Names the calls of a file: `file.ts`, `file.ts 2`, … */
 function callsIn(file: string): readonly string[] {

@@ -43,17 +43,20 @@ export interface GatewayDeps
   readonly gatewayProof: ReturnType<typeof createGatewayProof>;
   readonly upstreamOf: UpstreamOf;
   readonly outboundLog: OutboundLog;
+  /** Aborts when another configuration is in force. */
+  readonly retired: AbortSignal;
 }
 
 /**
  * The composition root: creates the parts of the gateway from a configuration. Sends no request and writes nothing.
- * @param ending aborts when no request of this configuration may wait any longer
+ * @param signals.ending aborts when no request of this configuration may wait any longer
+ * @param signals.retired aborts when another configuration is in force
  * @throws StartError, ConfigError
  */
 export async function createDeps(
   foundation: Foundation,
   config: GatewayConfig,
-  ending: AbortSignal,
+  { ending, retired }: { readonly ending: AbortSignal; readonly retired: AbortSignal },
 ): Promise<GatewayDeps> {
   const { stores, observe, auditLog, pseudonym, entropy, now } = foundation;
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
@@ -108,6 +111,7 @@ export async function createDeps(
     issueFlow: new IssueFlow({ ...shared, ...authorization, ...identity, ...payments, registeredNames }),
     redemptionFlow: new RedemptionFlow({ ...shared, ...payments }),
     registeredNames,
+    retired,
     gatewayProof: createGatewayProof(sharedSecret),
     callers,
     waitingRequests: createWaitingRequests(ending, callers.isCurrent),

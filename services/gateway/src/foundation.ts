@@ -176,6 +176,7 @@ export async function createFoundation(
       await stores.close();
       await outbound.close();
       await opened[Symbol.asyncDispose]();
+      observe.channels[Symbol.dispose]();
       await telemetry?.[Symbol.asyncDispose]();
     },
   };

@@ -82,7 +82,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   /** Of configurations before, whose work has not ended. */
   const retiring = new Set<Pick<Generation, 'close'>>();
   opened.defer(async () => {
-    await Promise.all([inForce, ...retiring].map(generation => generation.close()));
+    await using all = new AsyncDisposableStack();
+    for (const generation of [inForce, ...retiring]) all.defer(() => generation.close());
   });
   inForce.start();
   const relay = startEventRelay(foundation);
@@ -104,7 +105,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     metrics,
     stopping,
     running: () => inForce.deps.config,
-    prepare: next => createGeneration(foundation, next, options),
+    prepare: next => createGeneration(foundation, next, { ...options, before: inForce.deps.config }),
     commit(next, changes) {
       const before = inForce;
       inForce = next;

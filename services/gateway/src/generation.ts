@@ -67,21 +67,23 @@ export interface AppOnDemand {
 
 /**
  * Prepares a configuration beside the one in force, and begins nothing.
+ * @param before the configuration in force
  * @param sweepPauseMs replaces the interval of the sweepers, in milliseconds, in tests
  * @throws StartError, ConfigError, StoreUnavailableError
  */
 export async function createGeneration(
   foundation: Foundation,
   config: GatewayConfig,
-  { sweepPauseMs }: { readonly sweepPauseMs?: number } = {},
+  { before, sweepPauseMs }: { readonly before?: GatewayConfig; readonly sweepPauseMs?: number } = {},
 ): Promise<Generation> {
   const ending = new AbortController();
-  const deps = await createDeps(foundation, config, ending.signal);
+  const retired = new AbortController();
+  const deps = await createDeps(foundation, config, { ending: ending.signal, retired: retired.signal });
   const app = await buildApp(deps);
   const console = consoleIfConfigured(deps);
   const adminApi = await buildAdminApiIfConfigured(deps);
   // The last part that can fail: it has connections.
-  const webhooks = await openDeliveries(foundation, config, sweepPauseMs);
+  const webhooks = await openDeliveries(foundation, config, { before, sweepPauseMs });
   let workers: readonly { stop(): Promise<void> }[] = [];
   let notingKeys: Promise<void> | undefined;
 
@@ -101,11 +103,14 @@ export async function createGeneration(
   }
 
   async function windDown(): Promise<void> {
-    await idle(async () => webhooks?.retire());
+    await using all = new AsyncDisposableStack();
+    all.defer(closeApps);
     // Operators may still read: no handler takes longer.
     if (console !== undefined || adminApi !== undefined)
-      await delay(HANDLER_MS, undefined, { ref: false, signal: foundation.stopping.closing }).catch(() => undefined);
-    await closeApps();
+      all.defer(() =>
+        delay(HANDLER_MS, undefined, { ref: false, signal: foundation.stopping.closing }).catch(() => undefined),
+      );
+    await idle(async () => webhooks?.retire());
   }
 
   return {
@@ -123,6 +128,7 @@ export async function createGeneration(
       webhooks?.start(before);
     },
     retire(next) {
+      retired.abort();
       deps.callers.replaceBy(next.deps.callers);
       endWaits();
       next.start(webhooks?.release());

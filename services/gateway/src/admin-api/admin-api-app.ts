@@ -27,6 +27,7 @@ export interface AdminApiDeps extends ErrorReports {
   readonly config: GatewayConfig;
   readonly admin: AdminService;
   readonly network: Network | undefined;
+  readonly retired: AbortSignal;
   readonly logger: Logger;
   readonly stopping: Stopping;
   readonly now: () => number;
@@ -72,7 +73,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     return caller;
   }
 
-  const turns = createOperatorTurns();
+  const turns = createOperatorTurns(deps.retired);
   const operationsApi: OperationsApi<AdminContext> = {
     parameters: (request, operation) =>
       operation.parameters === undefined ? undefined : membersOf(operation.parameters, request.params),

@@ -6,7 +6,7 @@ import { createOperatorTurns } from './operator-turns.ts';
 const responseOf = () => new ServerResponse(new IncomingMessage(new Socket()));
 
 it('works for two requests of an operator at a time, also after their browser has left, and for others meanwhile', async () => {
-  const turns = createOperatorTurns();
+  const turns = createOperatorTurns(new AbortController().signal);
   const ends: (() => void)[] = [];
   let began = 0;
   const work = () => {
@@ -31,4 +31,23 @@ it('works for two requests of an operator at a time, also after their browser ha
   }
   await Promise.all(taken.toSpliced(2, 1));
   expect(began).toBe(33);
+});
+
+it('does not begin a request that has waited until another configuration is in force', async () => {
+  const retired = new AbortController();
+  const turns = createOperatorTurns(retired.signal);
+  const ends: (() => void)[] = [];
+  let began = 0;
+  const work = () => {
+    began += 1;
+    return new Promise<void>(resolve => ends.push(resolve));
+  };
+  const underWay = [turns.take('vera', responseOf(), work), turns.take('vera', responseOf(), work)];
+  const waiting = turns.take('vera', responseOf(), work);
+  await Promise.resolve();
+  retired.abort();
+  for (const end of ends) end();
+  await Promise.all(underWay);
+  await expect(waiting).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(began).toBe(2);
 });

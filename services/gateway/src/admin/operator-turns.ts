@@ -11,8 +11,12 @@ const AT_ONCE = 2;
 const WAITING = 32;
 const RETRY_MS = 5_000;
 
-/** Limits the work for each operator, so that no operator, and no thief of a cookie or token, can stop the gateway or the others. */
-export function createOperatorTurns() {
+/**
+ * Limits the work for each operator, so that no operator, and no thief of a cookie or token, can stop the gateway or the others.
+ * @param retired aborts when another configuration is in force: it decides anew about requests that wait, whose operator may have lost
+ *   the role
+ */
+export function createOperatorTurns(retired: AbortSignal) {
   /** One entry for each operator with a role, and for each credential, that has been here. */
   const byOperator = new Map<string, Slots>();
 
@@ -42,6 +46,7 @@ export function createOperatorTurns() {
       response.once('close', () => left.abort());
       if (response.destroyed) left.abort();
       using _ = await slotsOf(operator).acquire(left.signal);
+      if (retired.aborted) throw new ProblemError('rate_limited', { retryAfterMs: RETRY_MS });
       return await work();
     },
   };

@@ -9,8 +9,8 @@ import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { type OutboundLog, watchedProviders } from '../platform/outbound/outbound-log.ts';
-import { providersThrough, type UpstreamOf } from '../platform/overload/upstream.ts';
+import { type OutboundLog, providerAt } from '../platform/outbound/outbound-log.ts';
+import { providerThrough, type UpstreamOf } from '../platform/overload/upstream.ts';
 import { AccessTokenFlow } from './access-token-flow.ts';
 import { AuthorizationStart } from './authorization-start.ts';
 import { createClientPresentation, createClientRegistrations } from './client-metadata.ts';
@@ -63,8 +63,9 @@ export function createAuthorization(p: {
   const upstreamOf = (provider: string) => p.upstreamOf('provider', provider);
   const clientPresentation = createClientPresentation(p);
   const clientRegistrations = createClientRegistrations(p);
-  const registries = config.providers.map(provider => {
-    const { fetch } = upstreamOf(provider.name);
+  const entries = config.providers.flatMap(provider => {
+    const upstream = upstreamOf(provider.name);
+    const { fetch } = upstream;
     const registrationsOf = createRemoteRegistrations({
       presentation: clientPresentation,
       store: clientRegistrations,
@@ -72,10 +73,13 @@ export function createAuthorization(p: {
       fetch,
       now,
     });
-    const registry = createProviderRegistry({ providers: [provider], fetch, now, registrationsOf });
-    return watchedProviders(registry, [provider], p.outboundLog);
+    // Its own registry, so that providers share no metadata, and a slow provider delays no other provider.
+    const created = createProviderRegistry({ providers: [provider], fetch, now, registrationsOf }).get(provider.name);
+    const as = p.outboundLog.operationsOf(providerAt(provider));
+    return created === undefined ? [] : [[provider.name, providerThrough(upstream, as, created)] as const];
   });
-  const providers = providersThrough(upstreamOf, registries);
+  const byName = new Map(entries);
+  const providers: ProviderRegistry = { get: byName.get.bind(byName), names: [...byName.keys()] };
 
   const tokenSets = createTokenSets(p.vault);
   const common = { ...p, providers, tokenSets };

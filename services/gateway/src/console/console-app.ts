@@ -58,6 +58,7 @@ export interface ConsoleDeps extends ErrorReports {
   readonly upstreamOf: UpstreamOf;
   readonly outboundLog: OutboundLog;
   readonly stopping: Stopping;
+  readonly retired: AbortSignal;
   readonly now: Clock;
   readonly entropy: Entropy;
 }
@@ -108,7 +109,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
   });
   // Its own, so that error pages of users take no place of error pages of operators.
   const auditLog = createAuditLog(logger, deps.pseudonym, deps.auditSinks);
-  const guard = createConsoleGuard({ config, browser, stylesheetPath, now });
+  const guard = createConsoleGuard({ config, browser, stylesheetPath, retired: deps.retired, now });
   const provider: IdentityProviderConfig = { ...config.identityProvider, name: 'console' };
   const identityProvider = createIdentityProvider(deps, provider, { groupsClaim: config.roles.claim });
   const providerLogout = createProviderLogout({

@@ -34,6 +34,8 @@ export interface ConsoleGuardDeps {
   readonly config: ConsoleConfig;
   readonly browser: Browser;
   readonly stylesheetPath: string;
+  /** Aborts when another configuration is in force. */
+  readonly retired: AbortSignal;
   readonly now: Clock;
 }
 
@@ -66,9 +68,9 @@ export class ForeignLinkError extends Error {
 }
 
 /** Admits operators by their role. Every route of the console goes through it, before its handler. */
-export function createConsoleGuard({ config, browser, stylesheetPath, now }: ConsoleGuardDeps) {
+export function createConsoleGuard({ config, browser, stylesheetPath, retired, now }: ConsoleGuardDeps) {
   const visits = new WeakMap<FastifyRequest, ConsoleVisit>();
-  const turns = createOperatorTurns();
+  const turns = createOperatorTurns(retired);
   const sessions = new WeakMap<FastifyRequest, Promise<BrowserSession | undefined>>();
 
   /** Reads the session of a request once. */

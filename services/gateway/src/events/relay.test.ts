@@ -2,6 +2,7 @@ import { type EventOutbox, SHARDS, type Shard, StoreUnavailableError } from '@po
 import { createSqliteStores } from '@postern/store-sqlite';
 import { samples } from '@postern/testkit/contract';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createChannels } from '../platform/channels.ts';
 import { createMetrics } from '../platform/metrics/create-metrics.ts';
 import { type Relay, type RelayOptions, relayReports, startRelay } from './relay.ts';
 
@@ -219,7 +220,7 @@ describe('relay', () => {
   it('counts and logs events that were dropped before a relay carried them', async () => {
     const { start, announce, stores } = setUp();
     const logger = { warn: vi.fn(), error: vi.fn() };
-    const metrics = createMetrics();
+    const metrics = createMetrics(createChannels({ error: () => {} }));
     const outbox = seenBy(stores.outbox);
     outbox.read.mockImplementation(async (shard, p) => ({ ...(await stores.outbox.read(shard, p)), hasGap: true }));
     await announce();

@@ -87,7 +87,7 @@ export function createIdentityProvider(
   const whose = identityProviderAt(config, target);
   return {
     config,
-    signIn: signInThrough(upstream, p.outboundLog.watched(whose, signIn)),
+    signIn: signInThrough(upstream, p.outboundLog.operationsOf(whose), signIn),
     verifyLogout: token =>
       verifyThrough(upstream, config.name, () => p.outboundLog.run(whose, () => logoutTokens.verify(token))),
   };

@@ -71,8 +71,8 @@ async function processorsOf({ config, upstreamOf, outboundLog, requestLimitMs, n
         timeoutMs: requestLimitMs,
       }),
     );
-    const watched = outboundLog.watched({ target: 'processor', name }, created);
-    return [name, processorThrough(upstream, watched)] as const;
+    const as = outboundLog.operationsOf({ target: 'processor', name });
+    return [name, processorThrough(upstream, as, created)] as const;
   });
   return new Map(await Promise.all(processors));
 }

@@ -6,7 +6,6 @@ const optionalPackages = {
   Stripe: ['stripe'],
   Traces: [
     '@opentelemetry/api',
-    '@opentelemetry/context-async-hooks',
     '@opentelemetry/core',
     '@opentelemetry/exporter-trace-otlp-http',
     '@opentelemetry/resources',

@@ -157,7 +157,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   });
 
   return {
-    async stop(graceMs = options.graceMs ?? 4_000) {
+    async stop(replacedMs) {
+      const graceMs = replacedMs ?? options.graceMs ?? 4_000;
       let isClosed = false;
       const closed = worker.close().then(() => {
         isClosed = true;
@@ -167,8 +168,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       await withTimeout(closed, timeoutMs(), undefined);
       stopping.abort();
       await withTimeout(closed, timeoutMs(), undefined);
-      // Without Redis the worker cannot release its jobs. Other replicas take over as after a crash.
-      if (!isClosed) await withTimeout(worker.disconnect().catch(onError), timeoutMs(), undefined);
+      // Without Redis the worker cannot release its jobs. Other replicas take over as after a crash. A disconnect ends the connection for
+      // the workers of the next configuration too, for good, so a replaced worker closes when Redis is back.
+      if (!isClosed && replacedMs === undefined)
+        await withTimeout(worker.disconnect().catch(onError), timeoutMs(), undefined);
     },
   };
 }

@@ -36,7 +36,10 @@ export const loadWebhooks = () => withOptionalPackages('Webhooks', () => import(
 export async function openDeliveries(
   deps: DeliveryDeps,
   config: GatewayConfig,
-  sweepPauseMs?: number,
+  {
+    before,
+    sweepPauseMs,
+  }: { readonly before?: GatewayConfig | undefined; readonly sweepPauseMs?: number | undefined } = {},
 ): Promise<Webhooks | undefined> {
   if (!hasWebhooks(config)) return undefined;
   const { stores, logger, now, observe, auditLog } = deps;
@@ -44,6 +47,7 @@ export async function openDeliveries(
   const { openWebhooks } = await loadWebhooks();
   return openWebhooks({
     config,
+    before,
     stores: { ...network, leases: stores.leases },
     feed: stores.feeds,
     redis: deps.queueRedis(),

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { paymentEventTypes } from '@postern/elicitation';
+import { paymentEventTypes, StoreUnavailableError } from '@postern/elicitation';
 import { openQueueRedis } from '@postern/store-redis';
 import { startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Queue } from 'bullmq';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parseConfig } from '../../platform/config/load-config.ts';
 import { newSecret, startReceiver, webhookStage } from '../../testing/webhook-stage.ts';
-import { quickPace } from '../../testing/webhooks-config.ts';
+import { quickPace, webhooksConfig } from '../../testing/webhooks-config.ts';
 import { QUEUE_NAME } from './delivery-queue.ts';
 import type { Webhooks, WebhooksOptions } from './webhooks.ts';
 
@@ -277,6 +278,29 @@ test('deliveries begin once Redis accepts the connections of their queue', async
   await until(() => expect(stage.logged('webhook.error').length).toBeGreaterThan(2));
   proxy.up();
   await until(() => expect(receiver.ids().sort()).toEqual([...eventIds].sort()));
+});
+
+test('webhooks that are replaced while Redis is away leave the connection to those of the next configuration', async () => {
+  await using receiver = await startReceiver();
+  await using proxy = await startFaultProxy(redis.port);
+  const shared = openQueueRedis({ address: { url: `redis://127.0.0.1:${proxy.port}` }, prefix: `wh-${round}` });
+  const endpoints = [{ id: 'hook', url: receiver.url, secrets: [secret] }];
+  const replaced = await start(endpoints, { redis: shared });
+  proxy.down();
+  await replaced.retire();
+  proxy.up();
+  await start(endpoints, { redis: shared });
+  const eventIds = await stage.publish(3);
+  await until(() => expect(receiver.ids().sort()).toEqual([...eventIds].sort()));
+});
+
+test('a configuration without new endpoints reads nothing of Redis before it is in force', async () => {
+  const endpoints = [{ id: 'hook', url: 'http://127.0.0.1:9/', secrets: [secret] }];
+  const before = parseConfig(webhooksConfig({ prefix: `wh-${round}` }, endpoints));
+  const read = vi.spyOn(stage.stores.webhookEndpoints, 'read').mockRejectedValue(new StoreUnavailableError());
+  await expect(start(endpoints)).rejects.toThrow(StoreUnavailableError);
+  await start(endpoints, { before });
+  read.mockRestore();
 });
 
 test('S56: delivers every event of a payment', async () => {

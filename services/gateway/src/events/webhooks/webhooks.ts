@@ -23,6 +23,8 @@ import { createWebhookLog } from './webhook-log.ts';
 
 export interface WebhooksOptions {
   readonly config: GatewayConfig;
+  /** The configuration in force, whose endpoints are known. */
+  readonly before?: GatewayConfig | undefined;
   readonly feed: EventFeed;
   readonly stores: {
     readonly webhookEndpoints: DispatcherOptions['records'] & DeliveryWorkerOptions['health'];
@@ -156,10 +158,11 @@ export async function openWebhooks(options: WebhooksOptions): Promise<Webhooks> 
     await Promise.all([workers, ended]);
   }
 
+  // The configuration in force has seen to its endpoints. Without new ones, a reload needs no Redis: it may withdraw a key.
+  const known = new Set(options.before && mcpServerEndpointsOf(options.before).map(({ name }) => name));
+  const added = mcpServerEndpointsOf(config).filter(({ name }) => !known.has(name));
   try {
-    await Promise.all(
-      mcpServerEndpointsOf(config).map(endpoint => beginAtNewest({ endpoint, feed, records }).catch(unlessDataLost)),
-    );
+    await Promise.all(added.map(endpoint => beginAtNewest({ endpoint, feed, records }).catch(unlessDataLost)));
   } catch (error) {
     await connections.close();
     throw error;

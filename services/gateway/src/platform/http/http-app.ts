@@ -250,8 +250,10 @@ export function enterShare(
 /** Waiting reads and event streams have their own limits. */
 const isCounted = (requestClass: RequestClass) => requestClass !== 'health' && requestClass !== 'wait';
 
-function classOf({ routeOptions, query, is404 }: FastifyRequest): RequestClass {
+function classOf({ method, routeOptions, query, is404 }: FastifyRequest): RequestClass {
   const { requestClass = 'new', isWait } = is404 ? {} : routeOptions.config;
+  // A HEAD request opens no stream.
+  if (method === 'HEAD' && requestClass === 'wait') return 'read';
   return isWait?.(query) === true ? 'wait' : requestClass;
 }
 

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
+import type { Operation } from '../outbound/outbound-failure.ts';
 import type { RequestPermit } from '../overload/request-permit.ts';
 
 /** The request that the current code works for. Undefined in background work. */
@@ -17,18 +18,33 @@ export interface RequestContext {
   permit?: RequestPermit;
 }
 
-const contexts = new AsyncLocalStorage<RequestContext>();
+/** What the current code works for. */
+interface Scope {
+  readonly request?: RequestContext | undefined;
+  /** The current operation at a third party, for the log of failures. */
+  readonly operation?: Operation;
+  /** The bulkheads that stop no request now. */
+  readonly urgent?: readonly object[];
+}
 
-export const requestContext = (): RequestContext | undefined => contexts.getStore();
+/** The only store of the gateway that follows its asynchronous work; spans have one of their own while they are configured. */
+const scopes = new AsyncLocalStorage<Scope>();
 
-export const runInRequest = (context: RequestContext, work: () => void): void => contexts.run(context, work);
+export const scope = (): Scope => scopes.getStore() ?? {};
+
+/** Does work for the same request, and for what is added. */
+export const runInScope = <T>(added: Scope, work: () => T): T => scopes.run({ ...scopes.getStore(), ...added }, work);
+
+export const requestContext = (): RequestContext | undefined => scopes.getStore()?.request;
+
+export const runInRequest = (request: RequestContext, work: () => void): void => runInScope({ request }, work);
 
 /** Starts work that outlives the current request and serves others too, so that its log lines name none of them. */
-export const outsideRequests = <T>(work: () => T): T => contexts.exit(work);
+export const outsideRequests = <T>(work: () => T): T => runInScope({ request: undefined }, work);
 
 /** Members of the request that every log line and audit record carries. */
 export function requestFields(): Partial<Pick<RequestContext, 'requestId' | 'source' | 'apiKeyId'>> {
-  const context = contexts.getStore();
+  const context = requestContext();
   if (context === undefined) return {};
   const { requestId, source, apiKeyId } = context;
   return apiKeyId === undefined ? { requestId, source } : { requestId, source, apiKeyId };
@@ -36,7 +52,7 @@ export function requestFields(): Partial<Pick<RequestContext, 'requestId' | 'sou
 
 /** Names the API key of the request by its id. */
 export function nameApiKey(apiKeyId: string): void {
-  const context = contexts.getStore();
+  const context = requestContext();
   if (context !== undefined) context.apiKeyId = apiKeyId;
 }
 

@@ -1,24 +1,13 @@
-import { OutboundError, type OutboundFetch } from '@postern/authorization';
-import type { ElicitationService } from '@postern/elicitation';
-import type { CommandObserver, RedisCapacity } from '@postern/store-redis';
+import { OutboundError } from '@postern/authorization';
+import type { RedisCapacity } from '@postern/store-redis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { AuditSink } from '../audit/audit-log.ts';
-import { wrapFetch } from '../outbound/wrap-fetch.ts';
+import type { Channels, OutboundTarget } from '../channels.ts';
 import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';
 import { withTimeout } from '../with-timeout.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
-
-/** Kind of the third party that an outbound request is for. Never its host, which may come from metadata. */
-/** The operators' sign-in is a target of its own: an identity provider of users may have any name. */
-export type OutboundTarget =
-  | 'identity_provider'
-  | 'operator_sign_in'
-  | 'provider'
-  | 'processor'
-  | 'credential_check'
-  | 'webhook';
 
 export interface AnsweredRequest {
   readonly method: string;
@@ -35,7 +24,6 @@ export interface Metrics {
   readonly registry: Registry;
   /** Counts audit events. */
   readonly audit: AuditSink;
-  readonly onCommand: CommandObserver;
   /** Whether Redis meets its durability profile. */
   readonly durable: (holds: boolean) => void;
   /** Whether Redis accepts writes, and how full it is. */
@@ -59,21 +47,20 @@ export interface Metrics {
   readonly circuit: (target: OutboundTarget, name: string, change: 1 | 0 | -1) => void;
   readonly connectionDropped: () => void;
   readonly swept: (task: 'expiry' | 'revocation' | 'charge', tookMs: number) => void;
-  readonly outbound: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
-  readonly service: (service: ElicitationService) => ElicitationService;
   /** Sets the source of the numbers of queued webhooks. */
   readonly watchDeliveries: (read: ReadDeliveries) => void;
 }
 
-export function createMetrics(): Metrics {
+/** Measures the calls of a gateway, too. */
+export function createMetrics(channels: Channels): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const instruments = createInstruments(registry);
+  measureCalls(instruments, channels);
   instruments.buildInfo.set({ version: packageVersion, node: process.version }, 1);
   return {
     registry,
     audit: createAuditMetrics(instruments),
-    onCommand: commandObserver(instruments),
     durable: holds => instruments.redisDurable.set(holds ? 1 : 0),
     redisCapacity: ({ refusals, memoryUsed }) => {
       instruments.redisWritable.set(refusals.length === 0 ? 1 : 0);
@@ -101,20 +88,7 @@ export function createMetrics(): Metrics {
       instruments.sweeperRoundSeconds.set({ task }, tookMs / 1000);
       instruments.sweeperLastRound.set({ task }, Date.now() / 1000);
     },
-    outbound: (fetch, target) => measuredFetch(fetch, target, instruments),
-    service: service => measuredService(service, instruments),
     watchDeliveries: createDeliveryGauge(registry),
-  };
-}
-
-/** Command names are a closed set. */
-function commandObserver({ redisSeconds, redisErrors }: Instruments): CommandObserver {
-  return command => {
-    const began = performance.now();
-    return fault => {
-      redisSeconds.observe({ command }, (performance.now() - began) / 1000);
-      if (fault !== undefined) redisErrors.inc({ command, fault: fault.kind });
-    };
   };
 }
 
@@ -144,42 +118,39 @@ function surfaceOf(route: string | undefined, asksToWait: boolean): string {
   return 'page';
 }
 
-function measuredFetch(fetch: OutboundFetch, target: OutboundTarget, { outboundSeconds }: Instruments): OutboundFetch {
-  return wrapFetch(fetch, async (url, init) => {
-    const began = performance.now();
-    let result = 'failed';
-    try {
-      const response = await fetch(url, init);
-      result = `${Math.trunc(response.status / 100)}xx`;
-      return response;
-    } catch (error) {
-      if (error instanceof OutboundError) result = error.code;
-      throw error;
-    } finally {
-      outboundSeconds.observe({ target, result }, (performance.now() - began) / 1000);
-    }
-  });
+/** What an issue answered with; undefined for one that failed. */
+function dispositionOf(issued: unknown): string | undefined {
+  const isAnswer = typeof issued === 'object' && issued !== null && 'disposition' in issued;
+  return isAnswer && typeof issued.disposition === 'string' ? issued.disposition : undefined;
 }
 
-function measuredService(service: ElicitationService, { issued, waitsOpen }: Instruments): ElicitationService {
-  return {
-    ...service,
-    async issue(mcpServer, input) {
-      const answer = await service.issue(mcpServer, input);
-      const { disposition } = answer;
-      if (disposition !== 'repeated' && disposition !== 'replayed')
-        issued.inc({ kind: input.request.kind, disposition });
-      return answer;
+function measureCalls(instruments: Instruments, { outbound, store, step }: Channels): void {
+  const { outboundSeconds, redisSeconds, redisErrors, issued, waitsOpen } = instruments;
+  outbound.subscribe({
+    end({ target }, { result, error, ms }) {
+      const failure = error instanceof OutboundError ? error.code : 'failed';
+      const of = result === undefined ? failure : `${Math.trunc(result.status / 100)}xx`;
+      outboundSeconds.observe({ target, result: of }, ms / 1000);
     },
-    async wait(...args) {
-      waitsOpen.inc();
-      try {
-        return await service.wait(...args);
-      } finally {
-        waitsOpen.dec();
-      }
+  });
+  store.subscribe({
+    // Command names are a closed set.
+    end({ command, fault }, { ms }) {
+      redisSeconds.observe({ command }, ms / 1000);
+      if (fault !== undefined) redisErrors.inc({ command, fault: fault.kind });
     },
-  };
+  });
+  step.subscribe({
+    begin({ name }) {
+      if (name === 'elicitation.wait') waitsOpen.inc();
+    },
+    end({ name, kind }, { result }) {
+      if (name === 'elicitation.wait') waitsOpen.dec();
+      const disposition = name === 'elicitation.issue' ? dispositionOf(result) : undefined;
+      if (kind === undefined || disposition === undefined) return;
+      if (disposition !== 'repeated' && disposition !== 'replayed') issued.inc({ kind, disposition });
+    },
+  });
 }
 
 /** Queued webhooks of an endpoint, over all replicas. */

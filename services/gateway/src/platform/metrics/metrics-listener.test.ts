@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { Registry } from 'prom-client';
 import { afterAll, describe, expect, it } from 'vitest';
+import { createChannels } from '../channels.ts';
 import { UnidentifiedBytes } from '../http/unidentified.ts';
 import { createMetrics } from './create-metrics.ts';
 import { startMetricsListener } from './metrics-listener.ts';
@@ -19,8 +20,9 @@ afterAll(() => local.unidentified[Symbol.dispose]());
 
 describe('the metrics listener', () => {
   it('serves the metrics of the registry in the text format', async () => {
-    const { registry, onCommand } = createMetrics();
-    onCommand('createElicitation')();
+    using channels = createChannels({ error: () => {} });
+    const { registry } = createMetrics(channels);
+    channels.store.open({ command: 'createElicitation' })();
     await using listener = await startMetricsListener({ ...local, registry });
     const response = await fetch(`${listener.address}/metrics`);
     expect(response.status).toBe(200);

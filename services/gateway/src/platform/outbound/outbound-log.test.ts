@@ -1,6 +1,7 @@
-import { AuthorizationError, OutboundError, type OutboundFetch } from '@postern/authorization';
+import { AuthorizationError, OutboundError } from '@postern/authorization';
 import { expect, it } from 'vitest';
-import { createOutboundLog, noted } from './outbound-log.ts';
+import { type Channels, createChannels } from '../channels.ts';
+import { createOutboundLog } from './outbound-log.ts';
 
 const HOST = 'as.example';
 const whose = { target: 'provider', name: 'forge' } as const;
@@ -8,15 +9,14 @@ const unavailable = new AuthorizationError('provider_unavailable', { status: 503
 const stopped = new OutboundError('outbound_unreachable', HOST, 'CIRCUIT_OPEN');
 const unreachable = new OutboundError('outbound_unreachable', HOST, 'ECONNRESET');
 
-const answering = (answers: readonly (number | OutboundError)[]): OutboundFetch => {
+const answering = (answers: readonly (number | OutboundError)[], { outbound }: Channels) => {
   const rest = [...answers];
   const send = async () => {
     const next = rest.shift();
     if (typeof next !== 'number') throw next;
     return new Response(null, { status: next });
   };
-  const close = async () => undefined;
-  return noted(Object.assign(send, { isInside: () => false, close, [Symbol.asyncDispose]: close }));
+  return () => outbound.trace({ target: 'provider', method: 'GET', host: HOST, hostname: HOST }, send);
 };
 
 /** Runs an operation that sends these requests whatever happens, and returns what is logged of it. */
@@ -27,15 +27,15 @@ async function loggedOf(p: {
   readonly isFailure?: true;
 }) {
   const lines: unknown[] = [];
-  const log = createOutboundLog({ warn: (line: unknown) => void lines.push(line) });
-  const fetch = answering(p.answers);
+  using channels = createChannels({ error: expect.fail });
+  const log = createOutboundLog({ warn: (line: unknown) => void lines.push(line) }, channels.outbound);
+  const fetch = answering(p.answers, channels);
   const work = async () => {
-    for (const _ of p.answers) await fetch(`https://${HOST}/`).catch(() => undefined);
+    for (const _ of p.answers) await fetch().catch(() => undefined);
     if (p.ignores !== undefined) log.ignored(p.ignores);
     if (p.ends !== undefined) throw p.ends;
   };
-  const watched = log.watched(whose, { work });
-  const done = p.isFailure ? log.run(whose, work, () => true) : watched.work();
+  const done = p.isFailure ? log.run(whose, work, () => true) : log.operationsOf(whose)(work);
   await done.catch((error: unknown) => expect(error).toBe(p.ends));
   return lines;
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Admission } from './admission.ts';
 import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
 import { Turns } from './turns.ts';
-import { createUpstream, processorThrough, providersThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
+import { createUpstream, processorThrough, providerThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
 
 const TIMEOUTS = 5;
 const PAUSE_MS = 10_000;
@@ -136,15 +136,18 @@ describe('S72: the circuit of an upstream', () => {
         call().catch(() => undefined);
         return asked.length > before ? [verb] : [];
       });
+    const as = <T>(work: () => Promise<T>) => work();
     const provider = portOf<Provider>([
       ...(['destinationHost', 'start', 'validateCallback', 'exchange'] as const),
-      ...(['startDevice', 'pollDevice', 'refresh', 'revoke'] as const),
+      ...(['startDevice', 'pollDevice', 'refresh', 'isRevocable', 'revoke', 'dpopProof'] as const),
     ]);
-    const registry = providersThrough(() => upstream, [{ names: ['forge'], get: () => provider }]);
-    expect(sentBy(registry.get('forge') ?? {})).toEqual(['validateCallback', 'exchange']);
-    expect(sentBy(signInThrough(upstream, portOf<SignIn>(['start', 'finish'])))).toEqual(['finish']);
-    const processor = portOf<PaymentProcessor>(['open', 'close', 'status']);
-    expect(sentBy(processorThrough(upstream, processor))).toEqual(['status']);
+    expect(sentBy(providerThrough(upstream, as, provider))).toEqual(['validateCallback', 'exchange']);
+    const signIn = portOf<SignIn>(['start', 'finish', 'endSessionUrl']);
+    expect(sentBy(signInThrough(upstream, as, signIn))).toEqual(['finish']);
+    const processor = portOf<PaymentProcessor>([
+      ...(['open', 'close', 'status', 'refund', 'refunds', 'disputes', 'webhook'] as const),
+    ]);
+    expect(sentBy(processorThrough(upstream, as, processor))).toEqual(['status']);
   });
 });
 

@@ -1,17 +1,16 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   AuthorizationError,
   OutboundError,
   type OutboundFetch,
   type Provider,
-  type ProviderRegistry,
   type SignIn,
 } from '@postern/authorization';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
+import type { OutboundTarget } from '../channels.ts';
 import { ProblemError } from '../http/problems.ts';
-import { requestContext } from '../http/request-context.ts';
+import { requestContext, runInScope, scope } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
-import type { Metrics, OutboundTarget } from '../metrics/create-metrics.ts';
+import type { Metrics } from '../metrics/create-metrics.ts';
 import { wrapFetch } from '../outbound/wrap-fetch.ts';
 import type { Overload } from './admission.ts';
 import { Circuit } from './circuit.ts';
@@ -66,7 +65,6 @@ interface Bulkhead {
 }
 
 function createBulkhead(p: Omit<UpstreamOptions, 'fetch'>): Bulkhead {
-  const urgent = new AsyncLocalStorage<true>();
   const waiting = new ConcurrencyLimiter<string>(p.waiting);
   const share = Math.max(1, Math.floor(p.waiting / 2));
   // Urgent requests have their own limit, so that hanging requests cannot block them.
@@ -76,7 +74,7 @@ function createBulkhead(p: Omit<UpstreamOptions, 'fetch'>): Bulkhead {
   const limited = (outbound: OutboundFetch) =>
     wrapFetch(outbound, async (url, init) => {
       const host = URL.parse(String(url))?.host ?? '';
-      const isUrgent = urgent.getStore() === true;
+      const isUrgent = scope().urgent?.includes(circuit) === true;
       const stop = (reason: 'cap' | 'circuit') => {
         p.onStopped(reason);
         // The code `outbound_unreachable` is correct, because the request was not sent.
@@ -120,7 +118,8 @@ function createBulkhead(p: Omit<UpstreamOptions, 'fetch'>): Bulkhead {
       },
       async insist(work) {
         const permit = p.permit();
-        return urgent.run(true, () => (permit === undefined ? work() : permit.waitFor(work)));
+        const urgent = [...(scope().urgent ?? []), circuit];
+        return runInScope({ urgent }, () => (permit === undefined ? work() : permit.waitFor(work)));
       },
     }),
   };
@@ -205,42 +204,31 @@ const unavailable = () => {
   throw new AuthorizationError('provider_unavailable');
 };
 
+/** Does work as one operation at the third party, whose failures are logged. */
+type AsOperation = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** An authorization code is valid once and briefly, so nothing stops its validation and exchange. */
-function providerThrough({ ask, insist }: Upstream, provider: Provider): Provider {
+export function providerThrough({ ask, insist }: Upstream, as: AsOperation, provider: Provider): Provider {
   return {
     ...provider,
-    destinationHost: () => ask(async () => provider.destinationHost(), unavailable),
-    start: request => ask(() => provider.start(request), unavailable),
-    validateCallback: request => insist(() => provider.validateCallback(request)),
-    exchange: request => insist(() => provider.exchange(request)),
-    startDevice: request => ask(() => provider.startDevice(request), unavailable),
-    pollDevice: request => ask(() => provider.pollDevice(request), unavailable),
-    refresh: request => ask(() => provider.refresh(request), unavailable),
-    revoke: request => ask(() => provider.revoke(request), unavailable),
+    destinationHost: () => ask(() => as(async () => provider.destinationHost()), unavailable),
+    start: request => ask(() => as(() => provider.start(request)), unavailable),
+    validateCallback: request => insist(() => as(() => provider.validateCallback(request))),
+    exchange: request => insist(() => as(() => provider.exchange(request))),
+    startDevice: request => ask(() => as(() => provider.startDevice(request)), unavailable),
+    pollDevice: request => ask(() => as(() => provider.pollDevice(request)), unavailable),
+    refresh: request => ask(() => as(() => provider.refresh(request)), unavailable),
+    isRevocable: () => as(() => provider.isRevocable()),
+    revoke: request => ask(() => as(() => provider.revoke(request)), unavailable),
+    dpopProof: request => as(() => provider.dpopProof(request)),
   };
 }
 
-/** Each provider has its own registry, so that providers share no metadata, and a slow provider delays no other provider. */
-export function providersThrough(
-  upstreamOf: (name: string) => Upstream,
-  registries: readonly ProviderRegistry[],
-): ProviderRegistry {
-  const providers = new Map(
-    registries.flatMap(registry =>
-      registry.names.flatMap(name => {
-        const provider = registry.get(name);
-        return provider === undefined ? [] : [[name, providerThrough(upstreamOf(name), provider)] as const];
-      }),
-    ),
-  );
-  return { get: name => providers.get(name), names: [...providers.keys()] };
-}
-
-export function signInThrough({ ask, insist }: Upstream, signIn: SignIn): SignIn {
+export function signInThrough({ ask, insist }: Upstream, as: AsOperation, signIn: SignIn): SignIn {
   return {
-    start: request => ask(() => signIn.start(request), unavailable),
-    finish: callback => insist(() => signIn.finish(callback)),
-    endSessionUrl: request => ask(() => signIn.endSessionUrl(request), unavailable),
+    start: request => ask(() => as(() => signIn.start(request)), unavailable),
+    finish: callback => insist(() => as(() => signIn.finish(callback))),
+    endSessionUrl: request => ask(() => as(() => signIn.endSessionUrl(request)), unavailable),
   };
 }
 
@@ -257,17 +245,22 @@ export async function verifyThrough<T>(upstream: Upstream, name: string, work: (
 }
 
 /** The gateway must learn whether money moved, so nothing stops the request for the status of a charge. */
-export function processorThrough({ ask, insist }: Upstream, processor: PaymentProcessor): PaymentProcessor {
+export function processorThrough(
+  { ask, insist }: Upstream,
+  as: AsOperation,
+  processor: PaymentProcessor,
+): PaymentProcessor {
   const processorUnavailable = () => {
     throw new ProcessorError('unavailable');
   };
   return {
     ...processor,
-    open: charge => ask(() => processor.open(charge), processorUnavailable),
-    close: reference => ask(() => processor.close(reference), processorUnavailable),
-    status: reference => insist(() => processor.status(reference)),
-    refund: order => ask(() => processor.refund(order), processorUnavailable),
-    refunds: (...payment) => ask(() => processor.refunds(...payment), processorUnavailable),
-    disputes: reference => ask(() => processor.disputes(reference), processorUnavailable),
+    open: charge => ask(() => as(() => processor.open(charge)), processorUnavailable),
+    close: reference => ask(() => as(() => processor.close(reference)), processorUnavailable),
+    status: reference => insist(() => as(() => processor.status(reference))),
+    refund: order => ask(() => as(() => processor.refund(order)), processorUnavailable),
+    refunds: (...payment) => ask(() => as(() => processor.refunds(...payment)), processorUnavailable),
+    disputes: reference => ask(() => as(() => processor.disputes(reference)), processorUnavailable),
+    webhook: webhook => as(() => processor.webhook(webhook)),
   };
 }

@@ -3,7 +3,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
-import { capacityReports, createRedisFaultLog, durabilityReports, lossReports } from './redis-reports.ts';
+import { capacityReports, durabilityReports, lossReports } from './redis-reports.ts';
 import { redisTarget, retentionOf } from './redis-target.ts';
 
 export interface RedisOptions {
@@ -19,7 +19,7 @@ export interface RedisReports {
   readonly config: GatewayConfig;
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;
-  readonly observe: { onCommand(always: CommandObserver): CommandObserver };
+  readonly observe: { readonly onCommand: CommandObserver };
   /** Called only after the stores are open, because the audit trail needs them. */
   readonly auditLog: () => AuditLog;
 }
@@ -38,7 +38,7 @@ export async function openRedisStores(p: RedisReports, options: RedisOptions) {
     now: options.now,
     commandTimeoutMs: options.redisTimeoutMs,
     watchMs: options.redisWatchMs,
-    onCommand: p.observe.onCommand(createRedisFaultLog(logger)),
+    onCommand: p.observe.onCommand,
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),
     ...capacityReports(logger, metrics),

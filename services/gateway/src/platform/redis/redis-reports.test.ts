@@ -3,6 +3,7 @@ import { RedisFault } from '@postern/store-redis';
 import { createFakeClock } from '@postern/testkit/clock';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
+import { createChannels } from '../channels.ts';
 import {
   capacityReports,
   createQuotaReports,
@@ -28,7 +29,9 @@ test('S77: logs once that Redis refuses writes, with the codes, and once that it
 test('S77: logs the number of failed commands by code, once in ten seconds', () => {
   const clock = createFakeClock();
   const logger = { warn: vi.fn() };
-  const observe = createRedisFaultLog(logger, clock.now);
+  using channels = createChannels({ error: expect.fail });
+  channels.store.subscribe(createRedisFaultLog(logger, clock.now));
+  const observe = channels.onCommand;
   observe('createElicitation')();
   for (let n = 0; n < 400; n += 1) observe('createElicitation')(new RedisFault('refused', 'OOM'));
   observe('hget')(new RedisFault('ambiguous', 'timeout'));

@@ -1,6 +1,7 @@
 import { QuotaExceededError, UnknownRecordLayoutError } from '@postern/elicitation';
-import type { CommandObserver, DataLoss, LossReports, RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
+import type { DataLoss, LossReports, RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
 import type { AuditLog } from '../audit/audit-log.ts';
+import type { CallSubscriber, StoreCall } from '../channels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
 
@@ -29,18 +30,19 @@ const FAILURES_PAUSE_MS = 10_000;
 export function createRedisFaultLog(
   logger: Pick<Logger, 'warn'>,
   now: () => number = () => performance.now(),
-): CommandObserver {
+): CallSubscriber<StoreCall> {
   const counts = new Map<string, number>();
   let nextAt = Number.NEGATIVE_INFINITY;
-  const ended: ReturnType<CommandObserver> = fault => {
-    if (fault === undefined) return;
-    counts.set(fault.code, (counts.get(fault.code) ?? 0) + 1);
-    if (now() < nextAt) return;
-    nextAt = now() + FAILURES_PAUSE_MS;
-    logger.warn({ event: 'redis.commands_failed', failed: Object.fromEntries(counts) }, 'Redis commands failed');
-    counts.clear();
+  return {
+    fail({ fault }) {
+      if (fault === undefined) return;
+      counts.set(fault.code, (counts.get(fault.code) ?? 0) + 1);
+      if (now() < nextAt) return;
+      nextAt = now() + FAILURES_PAUSE_MS;
+      logger.warn({ event: 'redis.commands_failed', failed: Object.fromEntries(counts) }, 'Redis commands failed');
+      counts.clear();
+    },
   };
-  return () => ended;
 }
 
 /** Reports to log and metrics when Redis stops meeting its durability profile, and when it meets it again. */

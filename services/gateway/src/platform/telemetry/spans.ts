@@ -1,3 +1,4 @@
+import type { AsyncLocalStorage } from 'node:async_hooks';
 import {
   type Attributes,
   type Context,
@@ -8,12 +9,12 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { parseTraceParent, TraceState } from '@opentelemetry/core';
+import type { CallChannel } from '../channels.ts';
 
 export interface SpanOptions {
   readonly kind?: SpanKind;
-  readonly attributes?: Attributes;
+  readonly attributes?: Attributes | undefined;
 }
 
 /** The headers of W3C Trace Context. */
@@ -28,17 +29,17 @@ export interface TraceHeaders {
  */
 export class Spans {
   readonly #tracer: Tracer;
-  readonly #contexts: AsyncLocalStorageContextManager;
+  readonly #contexts: AsyncLocalStorage<Context>;
   readonly #linked = new WeakMap<Span, string>();
 
-  constructor(tracer: Tracer, contexts: AsyncLocalStorageContextManager) {
+  constructor(tracer: Tracer, contexts: AsyncLocalStorage<Context>) {
     this.#tracer = tracer;
     this.#contexts = contexts;
   }
 
   /** Returns the active span, if it is recorded. */
   active(): Span | undefined {
-    const span = trace.getSpan(this.#contexts.active());
+    const span = trace.getSpan(this.#active());
     return span?.isRecording() === true ? span : undefined;
   }
 
@@ -53,26 +54,49 @@ export class Spans {
   }
 
   run<T>(context: Context, work: () => T): T {
-    return this.#contexts.with(context, work);
+    return this.#contexts.run(context, work);
   }
 
   /** Begins a child of the active span. Returns undefined without an active span, so polls and timers begin no traces. */
   begin(name: string, options: SpanOptions): Span | undefined {
-    return this.active() === undefined ? undefined : this.#tracer.startSpan(name, options, this.#contexts.active());
+    return this.active() === undefined ? undefined : this.#tracer.startSpan(name, options, this.#active());
   }
 
-  /** Does the work in a new span: a child of the active span, or the root of a new trace. */
-  async within<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
-    const parent = this.#contexts.active();
-    const span = this.#tracer.startSpan(name, options, parent);
-    try {
-      return await this.#contexts.with(trace.setSpan(parent, span), () => work(span));
-    } catch (error) {
-      failed(span, error);
-      throw error;
-    } finally {
-      span.end();
-    }
+  /**
+   * Does the work of each call of a channel in a span: a child of the active span, or the root of a new trace.
+   * @param p.end called before the span ends, with the result of the call; `parent` was active when it began
+   */
+  follow<Call extends object, Result>(
+    channel: CallChannel<Call, Result>,
+    p: {
+      readonly of: (call: Call) => SpanOptions & { readonly name: string };
+      readonly end: (span: Span, call: Call, result: Result | undefined, parent: Span | undefined) => void;
+    },
+  ): void {
+    const begun = new WeakMap<Call, { readonly span: Span; readonly parent: Span | undefined }>();
+    channel.bindStore(this.#contexts, call => {
+      const { name, ...options } = p.of(call);
+      const context = this.#active();
+      const span = this.#tracer.startSpan(name, options, context);
+      begun.set(call, { span, parent: this.active() });
+      return trace.setSpan(context, span);
+    });
+    channel.subscribe({
+      end(call, { result, error }) {
+        const { span, parent } = begun.get(call) ?? {};
+        if (span === undefined) return;
+        try {
+          if (error === undefined) p.end(span, call, result, parent);
+          else failed(span, error);
+        } finally {
+          span.end();
+        }
+      },
+    });
+  }
+
+  #active(): Context {
+    return this.#contexts.getStore() ?? ROOT_CONTEXT;
   }
 
   /** Returns a reference to the active span for later links (W3C Trace Context, version 00). */

@@ -1,4 +1,5 @@
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Context } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -7,15 +8,21 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { ElicitationStore } from '@postern/elicitation';
 import type { FastifyInstance } from 'fastify';
+import type { Channels } from '../channels.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { packageVersion } from '../package-version.ts';
 import { createExportAgent } from './export-agent.ts';
 import { Spans } from './spans.ts';
+import { linkToIssue, traceCalls } from './trace-calls.ts';
 import { type TracedScope, traceRequests } from './traced-requests.ts';
 
 export interface Telemetry extends AsyncDisposable {
-  readonly spans: Spans;
+  /** Returns a reference to the active span. See `Spans`. */
+  readonly traceparent: () => string | undefined;
+  /** See `linkToIssue`. */
+  readonly linkToIssue: (elicitations: Pick<ElicitationStore, 'read'>, id: string | undefined) => Promise<void>;
   /** Creates a span for every request of a scope. */
   readonly traceRequests: (scope: FastifyInstance, p: TracedScope) => void;
 }
@@ -26,8 +33,8 @@ const EXPORT_MS = 5_000;
 /**
  * Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON). Disposing sends the remaining spans, within the timeout.
  */
-export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>): Telemetry {
-  const contexts = new AsyncLocalStorageContextManager().enable();
+export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>, channels: Channels): Telemetry {
+  const contexts = new AsyncLocalStorage<Context>();
   const exporter = new OTLPTraceExporter({
     url: `${config.otlpEndpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
     headers: config.headers,
@@ -42,8 +49,10 @@ export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>):
     spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_MS, scheduledDelayMillis: 1_000 })],
   });
   const spans = new Spans(provider.getTracer('postern', packageVersion), contexts);
+  traceCalls(spans, channels);
   return {
-    spans,
+    traceparent: () => spans.traceparent(),
+    linkToIssue: (elicitations, id) => linkToIssue(spans, elicitations, id),
     traceRequests: (scope, p) => traceRequests(scope, spans, p),
     async [Symbol.asyncDispose]() {
       // An unreachable collector must neither delay nor fail the stop; the exporter has its own timeout.
