@@ -27,8 +27,8 @@ export interface OperationExamples {
 }
 
 /**
- * One operation of `/v1`, which MCP servers call, or of `/admin/v1`, which operators call. Routes, clients, commands, documents and the
- * tables of the documentation follow from it.
+ * One operation of `/v1`, which MCP servers call, or of `/admin/v1`, which operators call. Routes, clients, OpenAPI documents and the
+ * tables of the documentation follow from it. A command needs a row of its own in the gateway (`cli/operation-command.ts`).
  */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
