@@ -182,7 +182,7 @@ describe('S67: a first passkey', () => {
     if (proof.result !== 'verified') throw new Error(proof.result);
     const approver = { visitor: stage.visitor, browserSession: await stage.browserSession() };
     const approved = await stage.approvals.approve(first, { ...approver, shown: first.request.digest }, proof);
-    expect(approved).toMatchObject({ result: 'approved' });
+    expect(approved).toMatchObject({ result: 'decided' });
     const countsFrom = stage.clock.now() + FIRST_DELAY_MS;
     expect(await bench.flow.countsFrom(second)).toBe(countsFrom);
     expect(await bench.use(second, device)).toEqual({ result: 'too_new', countsFrom });
