@@ -23,10 +23,13 @@ test.each([
 
 const manifestSchema = z.object({ engines: z.object({ node: z.string() }) });
 
-test.each(['gateway', 'demo'])('the manifest of %s names the oldest Node.js that the program starts with', service => {
-  const { engines } = manifestSchema.parse(
-    JSON.parse(readFileSync(new URL(`../../${service}/package.json`, import.meta.url), 'utf8')),
-  );
-  const [, oldest] = /Postern needs Node\.js (\S+) or later/.exec(readFileSync(program, 'utf8')) ?? [];
-  expect(engines.node).toBe(`>=${oldest}`);
-});
+test.each(['services/gateway', 'tools/demo'])(
+  'the manifest of %s names the oldest Node.js that it starts with',
+  folder => {
+    const { engines } = manifestSchema.parse(
+      JSON.parse(readFileSync(new URL(`../../../${folder}/package.json`, import.meta.url), 'utf8')),
+    );
+    const [, oldest] = /Postern needs Node\.js (\S+) or later/.exec(readFileSync(program, 'utf8')) ?? [];
+    expect(engines.node).toBe(`>=${oldest}`);
+  },
+);
