@@ -81,7 +81,7 @@ export interface FoundationOptions extends StoreOptions {
 export interface InForce {
   /** Number of MCP servers. */
   readonly mcpServers: () => number;
-  /** Called after API keys were revoked, and when nobody knows whether they were. */
+  /** Called after API keys were revoked, and when the list of API keys is too old to tell. */
   readonly onKeysWithdrawn: () => void;
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { OPERATOR_HANDLER_MS } from './admin/operator-turns.ts';
 import type { GatewayDeps } from './deps.ts';
 import { type Relay, relayReports, startRelay } from './events/relay.ts';
 import { createFoundation, type Foundation, type FoundationOptions } from './foundation.ts';
@@ -304,7 +305,6 @@ async function startMetrics(
 const OPERATORS_PIPELINED = 16;
 /** Enough for the operators. */
 const OPERATORS_CONNECTIONS = 256;
-const OPERATORS_HANDLER_MS = 60_000;
 
 type OperatorSurface = Pick<ConsoleConfig, 'publicUrl' | 'listen'>;
 
@@ -317,7 +317,7 @@ async function openForOperators(
     ...listen,
     ...requests,
     maxConnections: OPERATORS_CONNECTIONS,
-    handlerMs: OPERATORS_HANDLER_MS,
+    handlerMs: OPERATOR_HANDLER_MS,
     pipelined: OPERATORS_PIPELINED,
     onClientError: createClientErrorHandler(securityHeaders(publicUrl)),
     onDrop: () => {},

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyApiKeysError } from '../admin/api-keys.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
-import { createOperatorTurns } from '../admin/operator-turns.ts';
+import { createOperatorTurns, OPERATOR_HANDLER_MS } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
@@ -35,7 +35,6 @@ export interface AdminApiDeps extends ErrorReports {
 
 const ADMIN_API = '/admin/v1';
 
-const HANDLER_MS = 60_000;
 /** Per credential, and per address for strangers, who must not use up the requests of operators at the same address. */
 const REQUESTS_PER_MINUTE = 600;
 /** Printable ASCII, so that it means the same in every log. */
@@ -120,7 +119,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
   const { config, stopping, logger, noteUnknownLayout, noteQuota } = deps;
   return createHttpApp({
     config,
-    limits: { bodyBytes: 16 * 1024, handlerMs: HANDLER_MS },
+    limits: { bodyBytes: 16 * 1024, handlerMs: OPERATOR_HANDLER_MS },
     unroutedHeaders: headers,
     stopping,
     logger,

@@ -10,6 +10,8 @@ const AT_ONCE = 2;
 /** Requests of one of them that wait. A person with many tabs has fewer. */
 const WAITING = 32;
 const RETRY_MS = 5_000;
+/** Timeout of a handler for operators, in the console and in the admin API. */
+export const OPERATOR_HANDLER_MS = 60_000;
 
 /**
  * Limits the work for each operator, so that no operator, and no thief of a cookie or token, can stop the gateway or the others.

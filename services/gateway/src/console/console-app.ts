@@ -9,6 +9,7 @@ import type { Vault } from '@postern/vault';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
+import { OPERATOR_HANDLER_MS } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import { backChannelLogoutRoutes } from '../identity/back-channel-logout.ts';
 import { createIdentityProvider } from '../identity/create-identity.ts';
@@ -63,7 +64,6 @@ export interface ConsoleDeps extends ErrorReports {
   readonly entropy: Entropy;
 }
 
-const HANDLER_MS = 60_000;
 /** Per session, so that a program cannot search people by guessing; per address for strangers. */
 const REQUESTS_PER_MINUTE = 300;
 
@@ -191,7 +191,7 @@ export async function buildConsole(deps: ConsoleDeps, config: ConsoleConfig): Pr
 
   return createHttpApp({
     config: deps.config,
-    limits: { bodyBytes: 16 * 1024, handlerMs: HANDLER_MS },
+    limits: { bodyBytes: 16 * 1024, handlerMs: OPERATOR_HANDLER_MS },
     unroutedHeaders: { ...securityHeaders(config.publicUrl), ...pageHeaders },
     siteUrl: config.publicUrl,
     stopping: deps.stopping,

@@ -39,7 +39,10 @@ export type OperationHandlers<Operations extends Readonly<Record<string, Operati
   readonly [Id in keyof Operations]: OperationHandler<Operations[Id], Context>;
 };
 
-/** A handler of some operation. As a method, so that each handler is one: its caller gives it the input that its row describes. */
+/**
+ * A handler of any operation. Written as a method, because TypeScript then accepts each handler here, whatever input it takes.
+ * `mountOperation` passes the input that the row describes.
+ */
 export type AnyHandler<Context> = {
   handle(
     call: Context & {
