@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { gatewayProcess } from './admin/admin-process.ts';
 import { startJobRunner } from './admin/job-runner.ts';
 import { noteKeysOf } from './admin/key-report.ts';
 import { apiRoutes } from './api-routes.ts';
@@ -124,7 +125,10 @@ export async function createGeneration(
       warnOfConfusableNames(deps);
       notingKeys = noteKeysOf(config, deps);
       const pollMs = sweepPauseMs === undefined ? {} : { pollMs: sweepPauseMs };
-      workers = [...startSweepers(deps, sweepPauseMs), startJobRunner({ ...deps, ...pollMs })];
+      workers = [
+        ...startSweepers(deps, sweepPauseMs),
+        startJobRunner({ ...deps, ...pollMs, adminProcess: gatewayProcess(deps) }),
+      ];
       webhooks?.start(before);
     },
     retire(next) {
@@ -188,7 +192,10 @@ function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
       import('./console/console-app.ts'),
       import('./admin/admin-service.ts'),
     ]);
-    return buildConsole({ ...deps, admin: createAdminService(deps) }, console);
+    return buildConsole(
+      { ...deps, admin: createAdminService({ ...deps, adminProcess: gatewayProcess(deps) }) },
+      console,
+    );
   };
   const app = () => {
     building ??= build().catch(error => {
@@ -220,5 +227,5 @@ async function buildAdminApiIfConfigured(deps: GatewayDeps): Promise<FastifyInst
     import('./admin-api/admin-api-app.ts'),
     import('./admin/admin-service.ts'),
   ]);
-  return buildAdminApi({ ...deps, admin: createAdminService(deps) });
+  return buildAdminApi({ ...deps, admin: createAdminService({ ...deps, adminProcess: gatewayProcess(deps) }) });
 }

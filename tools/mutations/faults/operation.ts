@@ -743,9 +743,9 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'a disconnect of the command line leaves no line for a removed connection',
     breaks: 'the audit trail names each connection that an operator removed',
-    file: 'services/gateway/src/admin/job-runner.ts',
-    original: 'if (auditLog === undefined) await record(actor, { event, ...removed });',
-    replacement: 'if (auditLog === undefined) return;',
+    file: 'services/gateway/src/admin/admin-process.ts',
+    original: "(actor, removed) => record(actor, { event: 'admin.connection_removed', ...removed })",
+    replacement: 'async () => {}',
     foundBy: ['services/gateway/src/admin/jobs.integration.test.ts'],
   },
   {

@@ -25,20 +25,33 @@ export type OperatorAct = {
  */
 export type RecordAct = (actor: Actor, act: OperatorAct) => Promise<void>;
 
+/** Writes an act that is in the audit trail to a second place. @param line the act as the audit trail has it */
+type WriteAct = (act: Readonly<Record<string, unknown>>, line: string) => void;
+
+const MESSAGE = 'operator act';
+
+/** Writes acts to the log of a gateway. */
+export function actsToLog(logger: Logger): WriteAct {
+  const log = logger.child({ audit: true });
+  return act => log.info(act, MESSAGE);
+}
+
+/** Prints the acts of a command, so that the log of the container or the shell has them. */
+export const actsPrinted =
+  (print: (text: string) => void): WriteAct =>
+  (_act, line) =>
+    print(`${line}\n`);
+
 /**
  * Unlike the events of users, the acts of operators are in the audit trail in Redis whether `audit.stream` is on or off, and a verb waits
  * for them.
- * @param p.logger the log of the gateway; a command has none
- * @param p.print where a command writes the line as well, so that the log of the container or the shell has it
  */
 export function createAdminAudit(p: {
   readonly audits: Pick<Stores['audits'], 'append'>;
   readonly pseudonym: Pseudonyms;
-  readonly logger?: Logger;
-  readonly print?: ((text: string) => void) | undefined;
+  readonly write: WriteAct;
   readonly now: () => number;
 }): RecordAct {
-  const log = p.logger?.child({ audit: true });
   return async ({ who, door, reason }, act) => {
     const record = {
       ...auditRecordOf(act.event, act, p.pseudonym),
@@ -47,11 +60,9 @@ export function createAdminAudit(p: {
       operator: who,
       door,
     };
-    const message = 'operator act';
     const fields = { level: 'info', instance, time: new Date(p.now()).toISOString(), audit: true, ...requestFields() };
-    const line = JSON.stringify({ ...fields, ...record, message });
+    const line = JSON.stringify({ ...fields, ...record, message: MESSAGE });
     await p.audits.append('operators', line);
-    log?.info(record, message);
-    p.print?.(`${line}\n`);
+    p.write(record, line);
   };
 }

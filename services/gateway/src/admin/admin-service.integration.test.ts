@@ -16,7 +16,8 @@ import { loadConfig } from '../platform/config/load-config.ts';
 import { openVault } from '../sealing/open-vault.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import type { Actor } from './admin-audit.ts';
-import { type AdminService, createAdminService } from './admin-service.ts';
+import { commandProcess } from './admin-process.ts';
+import { type AdminService, type AdminServiceDeps, createAdminService } from './admin-service.ts';
 import { noteKeysOf } from './key-report.ts';
 import type { Page } from './shard-lists.ts';
 
@@ -53,7 +54,7 @@ beforeAll(async () => {
   config = loadConfig(configPath, {});
   pseudonym = pseudonymsOf(config);
   const { vault } = await openVault(config);
-  newAdmin = () => createAdminService({ config, stores, network: undefined, vault, pseudonym, now: Date.now });
+  newAdmin = () => adminOver({ vault });
   admin = newAdmin();
 });
 afterAll(async () => {
@@ -62,6 +63,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+const adminOver = (p: Pick<AdminServiceDeps, 'vault'> & { readonly audits?: RedisStores['audits'] }) => {
+  const of = { stores: { ...stores, audits: p.audits ?? stores.audits }, pseudonym, now: Date.now };
+  const adminProcess = commandProcess({ ...of, print: () => {} });
+  return createAdminService({
+    ...of,
+    config,
+    mcpServers: registerMcpServers(config),
+    network: undefined,
+    vault: p.vault,
+    adminProcess,
+  });
+};
 const make = (subject: Subject, mcpServerId = 'tracker') =>
   created(stores.elicitations, from(mcpServerId, ask(subject, { coalescingDigest: operation() })));
 
@@ -182,15 +195,7 @@ describe('views of a person', () => {
     const audits = Object.assign(Object.create(stores.audits), {
       append: () => Promise.reject(new StoreUnavailableError()),
     });
-    const config = loadConfig(configPath, {});
-    const deaf = createAdminService({
-      config,
-      pseudonym,
-      now: Date.now,
-      vault: (await openVault(config)).vault,
-      stores: { ...stores, audits },
-      network: undefined,
-    });
+    const deaf = adminOver({ vault: (await openVault(config)).vault, audits });
     const page = { limit: 10, subject: person };
     await expect(deaf.person(actor, person)).rejects.toThrow(StoreUnavailableError);
     await expect(deaf.elicitation(actor, elicitationId)).rejects.toThrow(StoreUnavailableError);

@@ -1,13 +1,11 @@
 import type { Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
-import { type RegisteredMcpServer, registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import type { Network } from '../platform/store/network.ts';
-import { createAdminAudit } from './admin-audit.ts';
+import type { AdminProcess } from './admin-process.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
 import { createChanges } from './changes.ts';
@@ -24,14 +22,10 @@ export interface AdminServiceDeps {
   readonly stores: Stores;
   readonly vault: Vault;
   readonly pseudonym: Pseudonyms;
-  /** The log of the gateway. A command has none, and prints its acts. */
-  readonly logger?: Logger;
-  readonly print?: ((text: string) => void) | undefined;
   readonly network: Network | undefined;
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly adminProcess: AdminProcess;
   readonly now: () => number;
-  readonly mcpServers?: ReadonlyMap<string, RegisteredMcpServer>;
-  /** Of the running gateway; a command has none. */
-  readonly upstreamOf?: UpstreamOf;
 }
 
 /**
@@ -40,9 +34,8 @@ export interface AdminServiceDeps {
  * door and why: without a stored audit line it throws StoreUnavailableError and does nothing.
  */
 export function createAdminService(deps: AdminServiceDeps) {
-  const { config, stores, network, vault, pseudonym } = deps;
-  const mcpServers = deps.mcpServers ?? registerMcpServers(config);
-  const record = createAdminAudit({ ...deps, audits: stores.audits });
+  const { config, stores, network, vault, pseudonym, mcpServers, adminProcess } = deps;
+  const { record } = adminProcess;
   const auditSearch = createAuditSearch({ audits: stores.audits, pseudonym });
   let opened: Promise<WebhookQueues> | undefined;
   const queues = async () => {
@@ -55,12 +48,12 @@ export function createAdminService(deps: AdminServiceDeps) {
     ...createRecordListing(shared),
     ...createPeople(shared),
     ...createFind({ ...shared, config }),
-    ...createOverview({ ...shared, config, now: deps.now, upstreamOf: deps.upstreamOf }),
+    ...createOverview({ ...shared, config, now: deps.now, pausedMs: adminProcess.pausedMs }),
     ...createAuditVerbs({ search: auditSearch, record, audits: stores.audits, pseudonym }),
     ...createChanges({ ...shared, config, now: deps.now }),
     ...createRefunds({ ...shared, config, now: deps.now }),
     ...createApiKeys({ ...shared, config }),
-    ...createJobs({ ...shared, config, workOn: createJobWorker({ ...deps, mcpServers }) }),
+    ...createJobs({ ...shared, config, workOn: createJobWorker(deps) }),
     async [Symbol.asyncDispose]() {
       await (await opened)?.[Symbol.asyncDispose]();
     },

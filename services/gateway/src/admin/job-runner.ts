@@ -6,22 +6,16 @@ import {
   StoreUnavailableError,
   systemEntropy,
 } from '@postern/elicitation';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
 import { periodic } from '../platform/periodic.ts';
-import { type Actor, createAdminAudit } from './admin-audit.ts';
+import type { Actor } from './admin-audit.ts';
+import type { AdminProcess } from './admin-process.ts';
 import { JobFailedError, type JobWorkDeps, withWorkOf } from './job-work.ts';
 
 export interface JobRunnerDeps {
-  readonly stores: JobWorkDeps['stores'] & Pick<Stores, 'jobs' | 'audits'>;
+  readonly stores: JobWorkDeps['stores'] & Pick<Stores, 'jobs'>;
   readonly network: JobWorkDeps['network'];
-  readonly pseudonym: Pseudonyms;
-  /** The log of the gateway. A command has none. */
-  readonly logger?: Logger;
-  /** Has the line of each removed connection. A command has none. */
-  readonly auditLog?: AuditLog;
-  readonly now: () => number;
+  readonly adminProcess: Pick<AdminProcess, 'record' | 'connectionRemoved' | 'jobFailed'>;
   readonly config: JobWorkDeps['config'];
   readonly mcpServers: JobWorkDeps['mcpServers'];
   /** After this time, another replica takes over from a dead one. Default 30 seconds. */
@@ -38,8 +32,7 @@ export type Worked = 'ended' | 'released' | 'elsewhere';
 
 /** Returns the verb that works on one job until it has ended, is lost to another replica, or `signal` is aborted. */
 export function createJobWorker(deps: JobRunnerDeps) {
-  const { stores, leaseMs = LEASE_MS, logger, auditLog } = deps;
-  const record = createAdminAudit({ ...deps, audits: stores.audits });
+  const { stores, leaseMs = LEASE_MS, adminProcess } = deps;
 
   /** @throws StoreUnavailableError: the lease expires, and a replica resumes the job */
   return async function workOn(
@@ -56,18 +49,13 @@ export function createJobWorker(deps: JobRunnerDeps) {
     async function end(status: 'done' | 'failed'): Promise<Worked> {
       const { found, done, unreadable, error, delivered, failedAgain } = progress;
       const counts = { found, done, unreadable, error, delivered, failedAgain };
-      await record(actor, { event: 'admin.job_ended', jobId, verb, status, ...counts });
+      await adminProcess.record(actor, { event: 'admin.job_ended', jobId, verb, status, ...counts });
       return (await stores.jobs.end({ jobId, holder, status, progress })) ? 'ended' : 'elsewhere';
     }
 
     try {
-      const onRemoved: JobWorkDeps['onRemoved'] = async ({ connectionId, owner, provider, subject }) => {
-        const event = 'admin.connection_removed';
-        const removed = { jobId, connectionId, owner, provider, subject };
-        // A command has no log: without a line in Redis, nothing would say whose connection the job removed.
-        if (auditLog === undefined) await record(actor, { event, ...removed });
-        else auditLog.record(event, removed);
-      };
+      const onRemoved: JobWorkDeps['onRemoved'] = ({ connectionId, owner, provider, subject }) =>
+        adminProcess.connectionRemoved(actor, { jobId, connectionId, owner, provider, subject });
       return await withWorkOf(job, { ...deps, onRemoved }, async step => {
         while (!p.signal.aborted) {
           const { error: _, ...before } = progress;
@@ -87,7 +75,7 @@ export function createJobWorker(deps: JobRunnerDeps) {
     } catch (error) {
       if (error instanceof StoreUnavailableError) throw error;
       const code = error instanceof DomainError || error instanceof JobFailedError ? error.code : 'internal_error';
-      logger?.error({ event: 'job.failed', jobId, error }, 'a job failed');
+      adminProcess.jobFailed({ jobId, error });
       progress = { ...progress, failures: progress.failures + 1, error: code };
       if (error instanceof JobFailedError || progress.failures >= MAX_FAILURES) return end('failed');
       await stores.jobs.move({ jobId, holder, leaseMs: 0, progress });

@@ -19,6 +19,7 @@ import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
 import { quickPace, webhooksConfig } from '../testing/webhooks-config.ts';
 import type { Actor } from './admin-audit.ts';
+import { commandProcess } from './admin-process.ts';
 import { type AdminService, type AdminServiceDeps, createAdminService } from './admin-service.ts';
 import type { DisconnectTarget } from './connection-search.ts';
 import { createJobWorker, type JobRunnerDeps, startJobRunner } from './job-runner.ts';
@@ -39,7 +40,7 @@ let pseudonym: ReturnType<typeof pseudonymsOf>;
 let stores: RedisStores;
 let admin: AdminService;
 let runnerDeps: JobRunnerDeps;
-let shared: Pick<AdminServiceDeps, 'stores' | 'pseudonym' | 'now' | 'network'>;
+let shared: Omit<AdminServiceDeps, 'config' | 'vault'>;
 let round = 0;
 beforeAll(async () => {
   redis = await startRedis();
@@ -78,9 +79,10 @@ beforeEach(async () => {
   pseudonym = pseudonymsOf(config);
   stores = await createRedisStores({ url: redis.url, prefix });
   const { vault } = await openVault(config);
-  shared = { stores, pseudonym, now: Date.now, network: undefined };
+  const of = { stores, pseudonym, now: Date.now };
+  shared = { ...of, network: undefined, mcpServers, adminProcess: commandProcess({ ...of, print: () => {} }) };
   admin = createAdminService({ ...shared, config, vault });
-  runnerDeps = { ...shared, config, mcpServers, leaseMs: 1_000 };
+  runnerDeps = { ...shared, config, leaseMs: 1_000 };
 });
 
 async function connect(subject: Subject = somebody()): Promise<Connection> {
@@ -201,7 +203,9 @@ describe('disconnect', () => {
       append: () => Promise.reject(new StoreUnavailableError()),
     });
     const { vault } = await openVault(config);
-    const deaf = createAdminService({ ...shared, config, vault, stores: { ...stores, audits } });
+    const of = { ...shared, stores: { ...stores, audits } };
+    const adminProcess = commandProcess({ ...of, print: () => {} });
+    const deaf = createAdminService({ ...of, config, vault, adminProcess });
     const connection = await connect();
     await expect(deaf.startDisconnect(actor, { provider: 'github' })).rejects.toThrow(StoreUnavailableError);
     await expect(deaf.planDisconnect(actor, { subject: connection.subject })).rejects.toThrow(StoreUnavailableError);
@@ -331,12 +335,14 @@ describe('redelivery', () => {
     await using stage = await webhookStage({ address, prefix });
     const webhooks = [{ id: 'hook', url: receiver.url, secrets: [secret] }];
     const { vault } = await openVault(config);
+    const staged = parseConfig(webhooksConfig({ prefix }, webhooks));
+    const of = { stores: stage.stores, pseudonym, now: Date.now };
     await using service = createAdminService({
-      stores: stage.stores,
-      pseudonym,
+      ...of,
       vault,
-      now: Date.now,
-      config: parseConfig(webhooksConfig({ prefix }, webhooks)),
+      config: staged,
+      mcpServers: registerMcpServers(staged),
+      adminProcess: commandProcess({ ...of, print: () => {} }),
       network: { ...stage.stores, openQueueRedis: () => openQueueRedis({ address, prefix }) },
     });
     const deliveries = await stage.start(webhooks, { pace: { ...quickPace, retryDelay: () => undefined } });

@@ -5,9 +5,9 @@ import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { typeOf } from '../events/webhooks/webhook-request.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import type { UpstreamOf } from '../platform/overload/upstream.ts';
 import { packageVersion } from '../platform/package-version.ts';
 import { type Network, offered } from '../platform/store/network.ts';
+import type { AdminProcess } from './admin-process.ts';
 import { fewAtOnce, giveWay } from './few-at-once.ts';
 import { createKeyReport } from './key-report.ts';
 import { createSharedReads } from './shared-reads.ts';
@@ -26,8 +26,7 @@ export interface OverviewDeps {
   readonly vault: Vault;
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly queues: () => Promise<WebhookQueues['all']>;
-  /** Absent outside of a gateway. */
-  readonly upstreamOf?: UpstreamOf;
+  readonly pausedMs: AdminProcess['pausedMs'];
   readonly now: () => number;
 }
 
@@ -98,7 +97,7 @@ const LISTS = ['open', 'ended', 'connections', 'credentials', 'revocations'] as 
 
 /** Numbers without persons: counts, health, webhooks. */
 export function createOverview(deps: OverviewDeps) {
-  const { config, stores, network, mcpServers, queues, upstreamOf } = deps;
+  const { config, stores, network, mcpServers, queues, pausedMs } = deps;
   const providers = config.providers.map(({ name }) => name);
   const shared = createSharedReads(REPORT_KEPT_MS);
   const storage = createStorageReport(deps);
@@ -144,7 +143,7 @@ export function createOverview(deps: OverviewDeps) {
     return providers.map(provider => ({
       provider,
       /** While positive, this replica sends the provider no requests, after repeated timeouts. */
-      pausedMs: upstreamOf?.('provider', provider).pausedMs,
+      pausedMs: pausedMs(provider),
     }));
   }
 

@@ -3,8 +3,7 @@ import { createAdminCredentials } from '../admin-api/admin-credentials.ts';
 import { offered } from '../platform/store/network.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { type Command, changeIn, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { recordIn } from './open-admin.ts';
-import { type OpenStore, openStore } from './open-store.ts';
+import { type OpenStore, openStore, recordIn } from './open-store.ts';
 
 const credentialsOf = (store: OpenStore) =>
   createAdminCredentials({ ...store, store: offered(store.network).adminCredentials, now: Date.now });

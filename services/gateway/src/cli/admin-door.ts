@@ -9,7 +9,7 @@ import type { AnyHandler } from '../platform/http/mount-operations.ts';
 import { originHere } from '../platform/start-error.ts';
 import { CliError, type CliIo, jsonOf, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
-import { type OpenAdmin, openAdmin } from './open-admin.ts';
+import { type OpenAdmin, openAdmin } from './open-store.ts';
 
 type Operations = typeof adminOperations;
 export type AdminInput<Id extends AdminOperationId> = Omit<OperationInput<Operations[Id]>, 'reason'>;

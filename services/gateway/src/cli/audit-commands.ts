@@ -5,7 +5,7 @@ import { loadConfig } from '../platform/config/load-config.ts';
 import { hasRedis } from '../platform/config/store-capabilities.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
-import { openAdmin } from './open-admin.ts';
+import { openAdmin } from './open-store.ts';
 import { actorOf } from './who-and-why.ts';
 
 /**

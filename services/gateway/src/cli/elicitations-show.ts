@@ -3,8 +3,7 @@ import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts
 import { eventsOf } from '../admin/record-listing.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, tableOf } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
-import { recordIn } from './open-admin.ts';
-import { openStore } from './open-store.ts';
+import { openStore, recordIn } from './open-store.ts';
 import { actorOf } from './who-and-why.ts';
 
 async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {

@@ -1,3 +1,7 @@
+import type { RecordAct } from '../admin/admin-audit.ts';
+import { commandProcess } from '../admin/admin-process.ts';
+import { type AdminService, createAdminService } from '../admin/admin-service.ts';
+import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
@@ -55,3 +59,27 @@ async function storesOf(config: GatewayConfig): Promise<OpenedStores> {
   });
   return { stores, network: { ...stores, openQueueRedis: () => openQueueRedis({ ...queue, connectionName }) } };
 }
+
+export interface OpenAdmin extends AsyncDisposable {
+  readonly admin: AdminService;
+  readonly store: OpenStore;
+}
+
+/** Opens the admin service over the stores of a configuration. @throws as openStore */
+export async function openAdmin(configPath: string, io: CliIo): Promise<OpenAdmin> {
+  await using stack = new AsyncDisposableStack();
+  const store = stack.use(await openStore(configPath, io));
+  const admin = stack.use(
+    createAdminService({
+      ...store,
+      mcpServers: registerMcpServers(store.config),
+      adminProcess: commandProcess({ ...store, now: Date.now }),
+      now: Date.now,
+    }),
+  );
+  const held = stack.move();
+  return { admin, store, [Symbol.asyncDispose]: () => held.disposeAsync() };
+}
+
+/** Records the acts of commands for which the admin service has no verb. */
+export const recordIn = (store: OpenStore): RecordAct => commandProcess({ ...store, now: Date.now }).record;

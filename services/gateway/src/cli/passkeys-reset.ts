@@ -2,8 +2,7 @@ import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { announcementsOf } from '../platform/audit/pseudonyms.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, subjectIn, whoAndWhy } from './command.ts';
-import { recordIn } from './open-admin.ts';
-import { openStore } from './open-store.ts';
+import { openStore, recordIn } from './open-store.ts';
 
 /**
  * `postern passkeys reset`: removes every passkey of a user who has lost all of them, in every identity mode. Exits with 1 if there is

@@ -1,7 +1,7 @@
 import type { AdminOutput } from './admin-door.ts';
 import { type CliIo, counted, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, subjectIn, whoAndWhy } from './command.ts';
-import { openAdmin } from './open-admin.ts';
+import { openAdmin } from './open-store.ts';
 import { type Column, operationCommand, tableWith } from './operation-command.ts';
 
 /** `postern people erase`: exits with 1 while an open elicitation could not be cancelled. */

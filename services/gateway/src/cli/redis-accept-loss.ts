@@ -3,8 +3,7 @@ import { DEPLOYMENT_ID } from '@postern/store-redis/profile';
 import { offered } from '../platform/store/network.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { recordIn } from './open-admin.ts';
-import { openStore } from './open-store.ts';
+import { openStore, recordIn } from './open-store.ts';
 import { deploymentsIn, type InspectedShards, inspected, redisStatus } from './redis-status.ts';
 
 /**

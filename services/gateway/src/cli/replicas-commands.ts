@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ListedReplica } from '@postern/elicitation';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { recordIn } from './open-admin.ts';
-import { openStore } from './open-store.ts';
+import { openStore, recordIn } from './open-store.ts';
 import { createProgress } from './progress.ts';
 
 const iso = (at: number) => new Date(at).toISOString();

@@ -3,6 +3,7 @@
  * jobs.integration.test.ts with the Redis URL, the path of the configuration and n.
  */
 import { createRedisStores } from '@postern/store-redis';
+import { commandProcess } from '../admin/admin-process.ts';
 import { startJobRunner } from '../admin/job-runner.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
@@ -25,9 +26,8 @@ stores.connections.remove = p => {
 startJobRunner({
   stores,
   network: undefined,
-  pseudonym: pseudonymsOf(config),
+  adminProcess: commandProcess({ stores, pseudonym: pseudonymsOf(config), print: () => {}, now: Date.now }),
   logger: createLogger({ level: 'silent' }),
-  now: Date.now,
   config,
   mcpServers: registerMcpServers(config),
   leaseMs: 1_000,

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { Registry } from 'prom-client';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import { createAdminAudit, type OperatorAct } from '../../admin/admin-audit.ts';
+import { actsToLog, createAdminAudit, type OperatorAct } from '../../admin/admin-audit.ts';
 import { samplePseudonyms } from '../../testing/sample-config.ts';
 import { createLogger } from '../logger.ts';
 import { createAuditMetrics } from '../metrics/audit-metrics.ts';
@@ -57,7 +57,7 @@ async function recorded(event: string, { fields, act, stream }: Sample) {
       (event === 'revocation.failed' ? { ...fields, error: thrown } : fields) as never,
     );
   else
-    await createAdminAudit({ audits, pseudonym: samplePseudonyms, logger, now: () => 0 })(actor, {
+    await createAdminAudit({ audits, pseudonym: samplePseudonyms, write: actsToLog(logger), now: () => 0 })(actor, {
       event,
       ...act,
     } as OperatorAct);
