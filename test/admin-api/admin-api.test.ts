@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { problemSchema } from '@postern/api';
+import type { Subject } from '@postern/elicitation';
 import { runCli } from '@postern/gateway';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -178,6 +179,7 @@ const alice = { issuer: 'https://id.example', subject: 'alice' };
 const calls: Readonly<Record<string, { scope: Scope; path?: string; body?: object; status?: number }>> = {
   getHealth: { scope: 'read' },
   getCounts: { scope: 'read', path: '/counts?since=2026-11-01T00:00:00Z&until=2026-11-24T00:00:00Z' },
+  listReplicas: { scope: 'read' },
   listElicitations: { scope: 'read' },
   getElicitation: { scope: 'people', path: `/elicitations/${unknownElicitation}`, status: 404 },
   cancelElicitation: { scope: 'act', path: `/elicitations/${unknownElicitation}/cancel`, body: {}, status: 404 },
@@ -196,10 +198,13 @@ const calls: Readonly<Record<string, { scope: Scope; path?: string; body?: objec
   addApiKey: { scope: 'keys', body: { mcpServerId: 'nowhere', name: 'first' }, status: 404 },
   revokeApiKey: { scope: 'keys', path: '/api-keys/ak_unknown/revoke', body: {}, status: 404 },
   listAudit: { scope: 'read' },
+  readAudit: { scope: 'read' },
   find: { scope: 'read', body: { text: 'order-unknown' } },
   showPerson: { scope: 'people', body: alice },
   exportPerson: { scope: 'people', body: alice },
   signOutPerson: { scope: 'act', body: { ...alice, dryRun: true } },
+  erasePerson: { scope: 'act', body: { ...alice, dryRun: true } },
+  resetPasskeys: { scope: 'act', body: alice, status: 404 },
   planDisconnect: { scope: 'people', body: { provider: 'nowhere' } },
   startDisconnect: { scope: 'act', body: { provider: 'nowhere' } },
   listJobs: { scope: 'read' },
@@ -369,6 +374,10 @@ describe('commands with --url', () => {
       ['payments', 'refund', elicitationId, '--minor-units', '490', '--dry-run', ...why],
       ['api-keys', 'list'],
       ['jobs', 'show', 'jb_unknown'],
+      ['replicas'],
+      ['elicitations', 'show', elicitationId, ...why],
+      ['people', 'erase', ...person, '--dry-run', ...why],
+      ['passkeys', 'reset', ...person, '--dry-run', ...why],
     ])
       for (const form of [[], ['--json']]) {
         const { code, out } = await run(...args, ...form);
@@ -559,10 +568,11 @@ const hostileQueries = [
 const more = ['since=x', 'by=week', 'phase=all', 'kind=none', 'unknown=1', '__proto__=1', 'event=%F0%9F', 'limit=%zz'];
 
 it('S150: no input makes an operation fail, and hostile members are refused', async () => {
-  const token = all();
-  // Each replica has limits of its own, and this takes most of them.
+  // Each credential has a limit of its own at each replica, and this takes more than one of them.
   const replica = 1;
-  for (const { operationId, method, path } of await operations()) {
+  const senders = [all(), await newToken(ALL)];
+  for (const [at, { operationId, method, path }] of (await operations()).entries()) {
+    const token = senders[at % senders.length];
     const { path: given = path.slice(BASE.length) } = calls[operationId] ?? {};
     for (const input of method === 'POST' ? hostile : [...hostileQueries, ...more]) {
       const joint = given.includes('?') ? '&' : '?';
@@ -594,6 +604,8 @@ const acts: Readonly<Record<string, string>> = {
   exportPerson: 'admin.person_exported',
   cancelElicitation: 'admin.elicitation_cancelled',
   signOutPerson: 'admin.person_signed_out',
+  erasePerson: 'admin.person_erased',
+  resetPasskeys: 'passkey.reset',
   startDisconnect: 'admin.disconnect_started',
   startRefund: 'admin.refund_started',
   startRedelivery: 'admin.redelivery_started',
@@ -636,7 +648,15 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
     expect((await run('listPayments', {}, `?phase=${phase}`)).items).not.toEqual([]);
     if (phase === 'open') await run('cancelElicitation', { elicitationId: own[0] });
   }
-  for (const list of ['listConnections', 'listCredentials', 'listWebhookEndpoints', 'listAudit', 'listApiKeys'])
+  for (const list of [
+    'listReplicas',
+    'readAudit',
+    'listConnections',
+    'listCredentials',
+    'listWebhookEndpoints',
+    'listAudit',
+    'listApiKeys',
+  ])
     expect({ list, items: (await run(list)).items }).not.toEqual({ list, items: [] });
   for (const empty of ['getHealth', 'listDeadDeliveries', 'listRetryingDeliveries']) await run(empty);
   await run('getCounts', {}, '?since=2026-11-01T00:00:00Z&until=2026-11-24T00:00:00Z');
@@ -653,6 +673,12 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
   await run('signOutPerson', { ...person, dryRun: true });
   const { apiKeyId } = await run('addApiKey', { mcpServerId: 'tracker', name: 'described' });
   expect(await run('revokeApiKey', { apiKeyId })).toMatchObject({ result: 'revoked', apiKey: { apiKeyId } });
+  await addPasskey(person);
+  expect(await run('resetPasskeys', person)).toMatchObject({ passkeys: 1 });
+  expect(await run('erasePerson', { issuer: person.issuer, subject: other })).toMatchObject({
+    passkeys: 0,
+    stillDeciding: 0,
+  });
   const held = await heldJob(stores().jobs);
   expect(await run('cancelJob', { jobId: held })).toMatchObject({ jobId: held, status: 'cancelled' });
 
@@ -679,6 +705,165 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
   const by = { door: 'admin_api', operator: `tests (${idIn(token ?? '')})`, requestId: expect.any(String) };
   for (const line of lines.filter(({ reason }) => listed.some(({ operationId }) => operationId === reason)))
     if (line.event !== 'admin.job_ended') expect(line).toMatchObject(by);
+});
+
+const addPasskey = (subject: Subject) =>
+  stores().passkeys.add(
+    {
+      passkeyId: randomBytes(16).toString('base64url'),
+      publicKey: 'pQEC',
+      signCount: 0,
+      transports: [],
+      backedUp: false,
+      label: 'K',
+      subject,
+    },
+    10,
+  );
+
+describe('S125: erasing a person and resetting passkeys over the admin API', () => {
+  /** A person with an open elicitation, a connection and a passkey. */
+  async function somebodyStored() {
+    const subject = world.subject();
+    const person = { issuer: world.identityProvider.issuer, subject };
+    await connected(world, { user: subject });
+    await askKind(world, subject, 'confirmation');
+    await addPasskey(person);
+    return person;
+  }
+  const storedOf = async (person: Subject) => ({
+    connections: (await stores().connections.list(person)).length,
+    open: (await stores().elicitations.listOpen(person, ['tracker'])).length,
+    passkeys: (await stores().passkeys.list(person)).length,
+  });
+  const everything = { connections: 1, open: 1, passkeys: 1 };
+  const acts = ['people/erase', 'people/reset-passkeys'];
+
+  it.each([...SCOPES.filter(scope => scope !== 'act'), 'none'] as const)(
+    'a credential with the scope %s changes nothing',
+    async scope => {
+      const person = await somebodyStored();
+      const token = scope === 'none' ? undefined : tokens.get(scope);
+      for (const act of acts)
+        for (const body of [person, { ...person, dryRun: false }, { ...person, dryRun: true }]) {
+          const { status, body: problem } = await call('POST', `${BASE}/${act}`, { token, body });
+          expect([act, status]).toEqual([act, scope === 'none' ? 401 : 403]);
+          expect(JSON.stringify(problem)).not.toContain(person.subject);
+        }
+      expect(await storedOf(person)).toEqual(everything);
+    },
+  );
+
+  it('without a reason, or for a plan, changes nothing', async () => {
+    const person = await somebodyStored();
+    for (const act of acts) {
+      const path = `${BASE}/${act}`;
+      for (const reason of [null, '', 'two\u00e4'])
+        expect((await callWithReason(path, reason, person)).status).toBe(400);
+      expect((await call('POST', path, { token: all(), body: { ...person, dryRun: true } })).status).toBe(200);
+    }
+    expect(await storedOf(person)).toEqual(everything);
+  });
+
+  const callWithReason = (path: string, reason: string | null, body: object) =>
+    fetch(`${api().address}${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${all()}`,
+        'content-type': 'application/json',
+        ...(reason === null ? {} : { 'postern-reason': reason }),
+      },
+      body: JSON.stringify(body),
+    });
+
+  it('touches that person only, and no response, error, log line or audit line names them', async () => {
+    const [person, other] = [await somebodyStored(), await somebodyStored()];
+    const token = all();
+    const texts: string[] = [];
+    const send = async (path: string, body: object) => {
+      const answer = await call('POST', `${BASE}/${path}`, { token, body });
+      texts.push(JSON.stringify(answer.body));
+      return answer;
+    };
+    expect(await send('people/reset-passkeys', person)).toMatchObject({ status: 200, body: { passkeys: 1 } });
+    expect(await storedOf(person)).toEqual({ ...everything, passkeys: 0 });
+    expect(await send('people/reset-passkeys', person)).toMatchObject({ status: 404, body: { code: 'not_found' } });
+    expect(await send('people/erase', person)).toMatchObject({
+      status: 200,
+      body: { open: 1, connections: 1, stillDeciding: 0 },
+    });
+    expect(await storedOf(person)).toEqual({ connections: 0, open: 0, passkeys: 0 });
+    expect(await storedOf(other)).toEqual(everything);
+    for (const wrong of [
+      { ...person, dryRun: 'no' },
+      { ...person, subject: 'x'.repeat(501) + person.subject },
+    ])
+      expect((await send('people/erase', wrong)).status).toBe(400);
+    const trail = (await stores().audits.readBack({ limit: 5_000 })).map(({ line }) => line);
+    expect(trail.filter(line => JSON.parse(line).event === 'admin.person_erased')).not.toEqual([]);
+    expect([...texts, ...trail, world.log()].filter(text => text.includes(person.subject))).toEqual([]);
+  });
+
+  it('erases a person for the command with --url, as the credential, and resets passkeys', async () => {
+    const person = await somebodyStored();
+    const [env, path] = [{ POSTERN_ADMIN_TOKEN: all() ?? '' }, join(folder, 'none.yaml')];
+    const there = (...args: readonly string[]) =>
+      runWith(env, path, ...args, person.issuer, person.subject, '--url', api().address, '--reason', 'ticket 13');
+    const planned = await there('people', 'erase', '--dry-run', '--json');
+    expect({ code: planned.code, ...JSON.parse(planned.out) }).toMatchObject({ code: 0, dryRun: true, connections: 1 });
+    expect(await storedOf(person)).toEqual(everything);
+    expect((await there('passkeys', 'reset')).code).toBe(0);
+    expect((await there('passkeys', 'reset')).code).toBe(1);
+    expect((await there('people', 'erase')).code).toBe(0);
+    expect(await storedOf(person)).toEqual({ connections: 0, open: 0, passkeys: 0 });
+    const [line] = (await call('GET', `${BASE}/audit?event=admin.person_erased`, { token: all() })).body.items;
+    expect(line.line).toMatchObject({ operator: `tests (${idIn(all() ?? '')})`, reason: 'ticket 13' });
+  });
+});
+
+describe('the audit trail, oldest first', () => {
+  const pageOf = async (query: string) => {
+    const { status, body } = await call('GET', `${BASE}/audit/lines${query}`, { token: tokens.get('read') });
+    expect(status).toBe(200);
+    return body;
+  };
+
+  it('returns each line once, over several pages and later ones too', async () => {
+    const positions: string[] = [];
+    let page = await pageOf('?limit=200');
+    for (;;) {
+      positions.push(...page.items.map(({ position }: { position: string }) => position));
+      if (page.isAtEnd) break;
+      page = await pageOf(`?limit=200&cursor=${page.next}`);
+    }
+    expect(page.hasUsers).toBe(true);
+    expect(new Set(positions).size).toBe(positions.length);
+    const stored = (await stores().audits.read({ limit: 100_000 })).map(({ position }) => position);
+    expect(positions).toEqual(stored.slice(0, positions.length));
+    const { next } = page;
+    const { elicitationId } = await askKind(world, world.subject(), 'confirmation');
+    await call('GET', `${BASE}/elicitations/${elicitationId}`, { token: all(), reason: 'later line' });
+    const later = await pageOf(`?event=admin.person_viewed&cursor=${next}`);
+    expect(later.items.map(({ line }: { line: { reason: string } }) => line.reason)).toContain('later line');
+  });
+
+  it.each(['x', '~', '1-1', '1-1.x', '~.~.~', `${'9'.repeat(16)}-1.~`])('refuses the cursor %s', async cursor => {
+    const { status, body } = await call('GET', `${BASE}/audit/lines?cursor=${encodeURIComponent(cursor)}`, {
+      token: all(),
+    });
+    expect([status, body.code]).toEqual([400, 'invalid_request']);
+  });
+
+  it('prints the same with --url as beside the store, and refuses a person there', async () => {
+    const env = { POSTERN_ADMIN_TOKEN: tokens.get('read') ?? '' };
+    const args = ['audit', '--event', 'admin.credential_added'];
+    const there = (...more: readonly string[]) =>
+      runWith(env, join(folder, 'none.yaml'), ...args, '--url', api().address, ...more);
+    const { code, out } = await run(...args);
+    expect(await there()).toEqual({ code, out });
+    expect(out.split('\n').length).toBeGreaterThan(SCOPES.length);
+    expect(await there('--issuer', 'https://id.example', '--subject', 'alice')).toEqual({ code: 2, out: '' });
+  });
 });
 
 const stores = () => {

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { gatewayProcess } from './admin/admin-process.ts';
+import { actsToLog, createAdminAudit } from './admin/admin-audit.ts';
+import type { AdminProcess } from './admin/admin-process.ts';
 import { startJobRunner } from './admin/job-runner.ts';
 import { noteKeysOf } from './admin/key-report.ts';
 import { apiRoutes } from './api-routes.ts';
@@ -180,6 +181,16 @@ function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
       await app.register(pageRoutes, { deps });
     },
   });
+}
+
+/** What the verbs and jobs of operators have in a gateway: they write to its log, as all events do. */
+function gatewayProcess({ stores, pseudonym, now, logger, auditLog, upstreamOf }: GatewayDeps): AdminProcess {
+  return {
+    record: createAdminAudit({ audits: stores.audits, pseudonym, now, write: actsToLog(logger) }),
+    connectionRemoved: async (_actor, removed) => auditLog.record('admin.connection_removed', removed),
+    jobFailed: failure => logger.error({ event: 'job.failed', ...failure }, 'a job failed'),
+    pausedMs: provider => upstreamOf('provider', provider).pausedMs,
+  };
 }
 
 /** Loads the console only for its first request: most gateways of one person never get any. */

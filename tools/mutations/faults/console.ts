@@ -121,11 +121,11 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'a command counts the passkeys of a user unrecorded',
     breaks: 'S179',
-    file: 'services/gateway/src/cli/passkeys-reset.ts',
+    file: 'services/gateway/src/admin/changes.ts',
     original:
-      "if (p.dryRun || found === 0) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });",
+      "if (dryRun || found === 0) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });",
     replacement: '',
-    foundBy: ['services/gateway/src/cli/passkeys-reset.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/passkeys.integration.test.ts'],
   },
   {
     name: 'a command that shows a person takes any text for the operator and the reason',
@@ -138,10 +138,28 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'support looks at an elicitation with a command, unrecorded',
     breaks: 'S179',
-    file: 'services/gateway/src/cli/elicitations-show.ts',
-    original: 'await recordIn(store)(actor, {',
-    replacement: 'void (async (..._: unknown[]) => {})(actor, {',
+    file: 'services/gateway/src/admin/record-listing.ts',
+    original: "await record(actor, {\n        event: 'admin.person_viewed',",
+    replacement: "Object({\n        event: 'admin.person_viewed',",
     foundBy: ['services/gateway/src/cli/elicitations-show.integration.test.ts'],
+  },
+  {
+    name: 'a credential that only reads erases people',
+    breaks: 'S147',
+    file: 'packages/api/src/admin/admin-operations.ts',
+    original: "path: '/admin/v1/people/erase',\n    scope: 'act',",
+    replacement: "path: '/admin/v1/people/erase',\n    scope: 'read',",
+    foundBy: ['test/admin-api/admin-api.test.ts'],
+    only: 'S147',
+  },
+  {
+    name: 'a person is erased before the audit trail says who did it',
+    breaks: 'S124',
+    file: 'services/gateway/src/admin/changes.ts',
+    original: "await record(actor, { event: 'admin.person_erased', subject, ...counts });",
+    replacement: "void record(actor, { event: 'admin.person_erased', subject, ...counts }).catch(() => {});",
+    foundBy: ['services/gateway/src/admin/admin-service.integration.test.ts'],
+    only: 'S124',
   },
   {
     name: 'OCSF takes the user of an elicitation for its unknown visitor',

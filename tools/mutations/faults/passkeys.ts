@@ -185,10 +185,10 @@ export const passkeysFaults: readonly Fault[] = [
   {
     name: 'a reset leaves the passkeys that an application vouched for',
     breaks: 'S67',
-    file: 'services/gateway/src/cli/passkeys-reset.ts',
-    original: '[signedIn, ...others]',
-    replacement: '[signedIn]',
-    foundBy: ['services/gateway/src/cli/passkeys-reset.integration.test.ts'],
+    file: 'services/gateway/src/admin/people.ts',
+    original: ".filter(({ identityMode }) => identityMode !== 'login')",
+    replacement: '.filter(() => false)',
+    foundBy: ['services/gateway/src/cli/passkeys.integration.test.ts'],
   },
   {
     name: 'the challenge of a passkey is not compared',

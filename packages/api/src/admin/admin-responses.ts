@@ -244,6 +244,27 @@ export const auditLine = named('AuditLine', {
   line: z.record(text, z.unknown()).meta({ description: 'The whole line, as it was logged.' }),
 });
 
+export const auditLines = named('AuditLines', {
+  items: z.array(auditLine),
+  next: text.meta({ description: 'Pass it as `cursor`, also later: it has no end.' }),
+  isAtEnd: z
+    .boolean()
+    .meta({ description: 'There are no further lines yet. Otherwise a page may be short, even empty.' }),
+  hasUsers: z
+    .boolean()
+    .meta({ description: 'False without `audit.stream`: the trail has the acts of operators only.' }),
+});
+
+export const replica = named('Replica', {
+  replicaId: text,
+  instance: text.meta({ description: 'Host name and process id, as in the log.' }),
+  version: text,
+  startedAt: time,
+  status: z.enum(['serving', 'draining', 'drained']),
+  requests: count.meta({ description: 'Requests in flight, waiting reads and event streams included.' }),
+  isOrderedToDrain: z.boolean(),
+});
+
 export const found = named('Found', {
   asked: z.enum(['request_id', 'match_code', 'id', 'reference', 'secret']).meta({
     description: 'What the text is by its form. A secret is not searched, but an API key leads to its id.',
@@ -365,6 +386,23 @@ export const personExport = named('PersonExport', {
 });
 
 export const signedOut = z.object({ found: count.meta({ description: 'Listed browser sessions.' }) });
+
+export const erasedPerson = named('ErasedPerson', {
+  open: count.meta({ description: 'Open elicitations.' }),
+  connections: count,
+  credentials: count,
+  mutedMcpServers: count,
+  passkeys: count.optional().meta({ description: 'Absent after a dry run.' }),
+  stillDeciding: count.optional().meta({
+    description:
+      'Elicitations that are being paid or verified: repeat the call when they have ended. Absent after a dry run.',
+  }),
+  left: z.object({ endedElicitations: count, payments: count }).meta({
+    description: 'Ended elicitations, and the payments among them, which stay as long as the retention says.',
+  }),
+});
+
+export const resetPasskeys = z.object({ subject: pseudonym, passkeys: count });
 
 export const disconnectPlan = named('DisconnectPlan', {
   connections: count,

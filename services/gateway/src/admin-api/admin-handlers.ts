@@ -35,6 +35,8 @@ export const adminHandlers: OperationHandlers<typeof adminOperations, AdminConte
   getCounts: ({ admin, query }) =>
     admin.counts({ ...query, since: new Date(query.since), until: new Date(query.until) }),
 
+  listReplicas: async ({ admin }) => ({ items: await admin.replicas() }),
+
   listElicitations: ({ admin, actor, query }) => admin.elicitations(actor, query),
   getElicitation: async ({ admin, actor, parameters }) => admin.elicitation(actor, elicitationIdIn(parameters)),
   async cancelElicitation({ admin, actor, parameters }) {
@@ -66,11 +68,14 @@ export const adminHandlers: OperationHandlers<typeof adminOperations, AdminConte
 
   listAudit: ({ admin, actor, query: { since, until, ...query } }) =>
     admin.audit(actor, { ...query, since: dateOf(since), until: dateOf(until) }),
+  readAudit: ({ admin, query: { since, ...query } }) => admin.auditAfter({ ...query, since: dateOf(since) }),
   find: ({ admin, body }) => admin.find(body.text),
 
   showPerson: ({ admin, actor, body }) => admin.person(actor, body),
   exportPerson: ({ admin, actor, body }) => admin.exportPerson(actor, body),
   signOutPerson: ({ admin, actor, body: { dryRun, ...subject } }) => admin.signOutPerson(actor, subject, { dryRun }),
+  erasePerson: ({ admin, actor, body: { dryRun, ...subject } }) => admin.erasePerson(actor, subject, { dryRun }),
+  resetPasskeys: ({ admin, actor, body: { dryRun, ...subject } }) => admin.resetPasskeys(actor, subject, { dryRun }),
   planDisconnect: async ({ admin, actor, body }) => admin.planDisconnect(actor, targetOf(body)),
   startDisconnect: async ({ admin, actor, body }) => admin.startDisconnect(actor, targetOf(body)),
 

@@ -1,9 +1,6 @@
 import type { Connection, Stores } from '@postern/elicitation';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { UpstreamOf } from '../platform/overload/upstream.ts';
-import { type Actor, actsPrinted, actsToLog, createAdminAudit, type RecordAct } from './admin-audit.ts';
+import { type Actor, actsPrinted, createAdminAudit, type RecordAct } from './admin-audit.ts';
 
 /** A connection that a job has removed. */
 type RemovedConnection = Pick<Connection, 'connectionId' | 'owner' | 'provider' | 'subject'> & {
@@ -24,18 +21,6 @@ interface AuditTrail {
   readonly stores: { readonly audits: Pick<Stores['audits'], 'append'> };
   readonly pseudonym: Pseudonyms;
   readonly now: () => number;
-}
-
-/** Writes acts to the log, as all events of the gateway. */
-export function gatewayProcess(
-  p: AuditTrail & { readonly logger: Logger; readonly auditLog: AuditLog; readonly upstreamOf: UpstreamOf },
-): AdminProcess {
-  return {
-    record: createAdminAudit({ ...p, audits: p.stores.audits, write: actsToLog(p.logger) }),
-    connectionRemoved: async (_actor, removed) => p.auditLog.record('admin.connection_removed', removed),
-    jobFailed: failure => p.logger.error({ event: 'job.failed', ...failure }, 'a job failed'),
-    pausedMs: provider => p.upstreamOf('provider', provider).pausedMs,
-  };
 }
 
 /** Prints acts. A command has no log, and sends no provider any request. */

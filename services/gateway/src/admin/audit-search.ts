@@ -73,6 +73,22 @@ function matchesAudit({ event, line }: AuditItem, q: AuditFilter): boolean {
   );
 }
 
+/** How far each stream was read, as a cursor: `~` for one that was not. */
+const cursorAt = (after: Places): string => auditStreams.map(stream => after[stream] ?? NOT_READ).join('.');
+const NOT_READ = '~';
+type Places = Partial<Record<AuditStreamName, string>>;
+const auditStreams: readonly AuditStreamName[] = ['people', 'operators'];
+
+/** @throws InvalidCursorError */
+function placesAt(cursor: string): Places {
+  const places = cursor.split('.');
+  if (places.length !== auditStreams.length || !places.every(place => place === NOT_READ || isAuditPosition(place)))
+    throw new InvalidCursorError('The cursor is not one that a page returned.');
+  return Object.fromEntries(
+    auditStreams.flatMap((stream, at) => (places[at] === NOT_READ ? [] : [[stream, places[at]]])),
+  );
+}
+
 /** Searches the audit trail in Redis, newest first. */
 export function createAuditSearch({ audits, pseudonym }: { audits: Stores['audits']; pseudonym: Pseudonyms }) {
   return async (q: AuditQuery): Promise<Page<AuditItem>> => {
@@ -115,6 +131,8 @@ export function createAuditVerbs(p: {
   readonly record: RecordAct;
   readonly audits: Stores['audits'];
   readonly pseudonym: Pseudonyms;
+  /** Whether the trail has the events of users and MCP servers too. */
+  readonly hasUsers: boolean;
 }) {
   async function recordSearch(actor: Actor, subject: Subject | undefined): Promise<void> {
     if (subject !== undefined) await p.record(actor, { event: 'admin.person_viewed', subject, what: 'audit' });
@@ -125,6 +143,28 @@ export function createAuditVerbs(p: {
     async audit(actor: Actor, q: AuditQuery): Promise<Page<AuditItem>> {
       await recordSearch(actor, q.subject);
       return p.search(q);
+    },
+
+    /** A page, oldest first, from a cursor on. It may be short, even empty, before the end. */
+    async auditAfter(q: Omit<AuditQuery, 'subject' | 'anyMember' | 'until'>) {
+      const after: Places = q.cursor === undefined ? {} : placesAt(q.cursor);
+      const isCandidate = mayMatch(q);
+      const items: AuditItem[] = [];
+      const pageEnding = (isAtEnd: boolean) => ({ items, next: cursorAt(after), isAtEnd, hasUsers: p.hasUsers });
+      for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
+        const lines = await p.audits.read({ limit: READ_AT_ONCE, after, since: q.since });
+        for (const { stream, position, line } of lines) {
+          after[stream] = position;
+          if (!isCandidate(line)) continue;
+          const item = auditItem(position, line);
+          if (!matchesAudit(item, q)) continue;
+          items.push(item);
+          if (items.length === q.limit) return pageEnding(false);
+        }
+        if (lines.length < READ_AT_ONCE) return pageEnding(true);
+        await giveWay();
+      }
+      return pageEnding(false);
     },
 
     /** All matching lines, oldest first; `text` is the line as it was logged. With `follow`, waits for further lines until it is aborted. */
@@ -138,7 +178,7 @@ export function createAuditVerbs(p: {
       await recordSearch(actor, q.subject);
       const of = { ...q, pseudonym: q.subject && p.pseudonym(q.subject) };
       const isCandidate = mayMatch(of);
-      const after: Partial<Record<AuditStreamName, string>> = {};
+      const after: Places = {};
       while (!q.signal.aborted) {
         const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, after, since: q.since });
         for (const { stream, position, line: text } of lines) {

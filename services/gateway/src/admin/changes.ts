@@ -81,6 +81,13 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
     }
   }
 
+  async function removePasskeys(subject: Subject): Promise<number> {
+    const announcedAs = announcementsOf(config, pseudonym)(subject);
+    let removed = 0;
+    for (const owner of passkeyOwners(mcpServers, subject)) removed += await stores.passkeys.reset(owner, announcedAs);
+    return removed;
+  }
+
   const openOf = (subject: Subject) => stores.elicitations.listOpen(subject, [...mcpServers.keys()]);
 
   const nameOf = ({ config: { name } }: RegisteredMcpServer) => ({ name });
@@ -152,6 +159,17 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
       return { found };
     },
 
+    /** Removes all passkeys of a person, whoever identified them. Undefined for a person without one. */
+    async resetPasskeys(actor: Actor, subject: Subject, { dryRun }: DryRun) {
+      const found = (await listAllPasskeys({ stores, mcpServers }, subject)).length;
+      // That a person has none is a look at the person as well.
+      if (dryRun || found === 0) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });
+      if (found === 0) return undefined;
+      if (dryRun) return { subject: pseudonym(subject), passkeys: found };
+      await record(actor, { event: 'passkey.reset', subject, passkeys: found });
+      return { subject: pseudonym(subject), passkeys: await removePasskeys(subject) };
+    },
+
     /** Everything stored about a person, without secrets, to answer a request for it. */
     async exportPerson(actor: Actor, subject: Subject) {
       await record(actor, { event: 'admin.person_exported', subject });
@@ -189,10 +207,7 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
       for (const { credentialId } of await stores.credentials.list(subject))
         await stores.credentials.remove(credentialId);
       for (const { mcpServerId } of mutes) await stores.mutes.unmute(subject, mcpServerId);
-      const announcedAs = announcementsOf(config, pseudonym)(subject);
-      let passkeys = 0;
-      for (const owner of passkeyOwners(mcpServers, subject))
-        passkeys += await stores.passkeys.reset(owner, announcedAs);
+      const passkeys = await removePasskeys(subject);
       for (const voucher of vouchersOf(mcpServers)) await stores.payments.forgetPaid({ subject, voucher });
       await stores.browserSessions.endAll(allSessionsOf(subject), longestSessionMs(config));
       return { ...counts, passkeys, stillDeciding: cancelled.filter(end => end === 'being_decided').length, left };

@@ -45,8 +45,6 @@ export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[
   };
 }
 
-export type ElicitationReport = ReturnType<typeof reportOf>;
-
 function eventOf({ position, event }: LoggedEvent): ReportedEvent {
   return { at: iso(Number(position.split('-', 1)[0])), type: event.type, eventId: event.eventId };
 }

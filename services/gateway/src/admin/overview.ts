@@ -233,6 +233,14 @@ export function createOverview(deps: OverviewDeps) {
       };
     },
 
+    /** Oldest first. */
+    async replicas() {
+      return (await stores.replicas.list()).map(({ startedAt, ...replica }) => ({
+        ...replica,
+        startedAt: new Date(startedAt).toISOString(),
+      }));
+    },
+
     async health() {
       const isReachable = await stores.ping().then(
         () => true,

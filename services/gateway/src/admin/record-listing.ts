@@ -61,7 +61,7 @@ export interface RecordListingDeps {
 const EVENTS_AT_ONCE = 25;
 
 /** Reads the events of an elicitation that its shard still has, oldest first. */
-export async function eventsOf(
+async function eventsOf(
   { events }: Pick<Stores, 'events'>,
   elicitationId: ElicitationId,
 ): Promise<readonly LoggedEvent[]> {

@@ -1,37 +1,26 @@
 import { parseElicitationId } from '@postern/elicitation';
-import { type ElicitationReport, reportOf } from '../admin/elicitation-report.ts';
-import { eventsOf } from '../admin/record-listing.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, tableOf } from './cli-io.ts';
+import type { AdminOutput } from './admin-door.ts';
+import { CliError, membersOf, tableOf } from './cli-io.ts';
 import type { Command, Invocation } from './command.ts';
-import { openStore, recordIn } from './open-store.ts';
-import { actorOf } from './who-and-why.ts';
+import { operationCommand } from './operation-command.ts';
 
-async function elicitationsShow(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const [named = ''] = p.args;
-  const actor = actorOf(p.values);
-  // Accepts the id or the URL that a user sees.
+/** Accepts the id or the URL that a user sees. @throws CliError */
+function elicitationIdIn({ args: [named = ''] }: Invocation): string {
   const elicitationId = parseElicitationId(named.replace(/^https?:\/\/.*\/e\//, '').split(/[/?#]/, 1)[0] ?? '');
   if (elicitationId === undefined) throw new CliError('Not an elicitation id (el_…) or URL.');
-  await using store = await openStore(p.configPath, io);
-  const elicitation = await store.stores.elicitations.read(elicitationId);
-  if (elicitation === undefined)
-    throw new CliError(
-      `Elicitation not found. Ended elicitations are deleted after retention.endedHours; for older ones: postern audit --elicitation ${elicitationId}`,
-    );
-  const { subject, mcpServerId } = elicitation;
-  await recordIn(store)(actor, {
-    event: 'admin.person_viewed',
-    subject,
-    what: 'elicitation',
-    elicitationId,
-    mcpServerId,
-  });
-  const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
-  io.out(p.json ? `${JSON.stringify(report)}\n` : textOf(report));
-  return exitCodes.ok;
+  return elicitationId;
 }
 
-function textOf({ events, ...facts }: ElicitationReport): string {
+/** The command shows no person, and of the timeline only the events. */
+function reportIn({ person: _p, isTimelineComplete: _c, timeline, ...report }: AdminOutput<'getElicitation'>) {
+  const events = timeline
+    .filter(({ source }) => source === 'event')
+    .map(({ at, name, detail }) => ({ at, type: name, eventId: String(detail['eventId']) }));
+  return { ...report, events };
+}
+
+function textOf(of: AdminOutput<'getElicitation'>): string {
+  const { events, ...facts } = reportIn(of);
   const rows = membersOf(facts).flatMap(([name, value]) => rowsOf(name, value));
   const happened = events.map(({ at, type, eventId }) => [at, type, eventId]);
   return [
@@ -49,14 +38,17 @@ function rowsOf(name: string, value: unknown): string[][] {
 }
 
 export const elicitationsCommands: readonly Command[] = [
-  {
+  operationCommand({
+    operation: 'getElicitation',
     name: 'elicitations show',
-    parameters: ['<id>'],
     about: 'print the status and history of an elicitation, without secrets or user input',
-    options: { by: true, reason: true },
-    json: 'document',
-    changes: false,
+    arguments: { '<id>': 'elicitationId' },
+    input: p => ({ elicitationId: elicitationIdIn(p) }),
+    isReasonOptional: true,
+    json: reportIn,
+    text: textOf,
+    notFound: p =>
+      `Elicitation not found. Ended elicitations are deleted after retention.endedHours; for older ones: postern audit --elicitation ${elicitationIdIn(p)}`,
     failure: 'the elicitation is not stored',
-    run: elicitationsShow,
-  },
+  }),
 ];

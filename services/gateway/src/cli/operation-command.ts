@@ -23,7 +23,7 @@ interface OperationCommand<Id extends AdminOperationId> extends Pick<Command, 'n
   /** Instead of the operation, in the own process. */
   readonly local?: (door: NonNullable<AdminDoor['local']>) => Promise<AdminOutput<Id>>;
   /** Said if the operation finds nothing. */
-  readonly notFound?: string;
+  readonly notFound?: string | ((p: Invocation) => string);
   /** Default: as the operation returns it. */
   readonly json?: (output: AdminOutput<Id>, p: Invocation) => object;
   /** Undefined: JSON, whether or not `--json` is there. */
@@ -65,7 +65,7 @@ export function operationCommand<Id extends AdminOperationId>(of: OperationComma
       const { local } = door;
       const isOwn = of.local !== undefined && local !== undefined;
       const output = isOwn ? await of.local(local) : await door.callWith(of.operation, members);
-      if (output === undefined) throw new CliError(of.notFound ?? 'Not found.');
+      if (output === undefined) throw new CliError(notFoundText(of.notFound, p));
       const document = of.json?.(output, p) ?? output;
       if (of.text === undefined) io.out(`${JSON.stringify(document, null, 2)}\n`);
       else io.out(p.json ? `${JSON.stringify(document)}\n` : of.text(output, p));
@@ -74,6 +74,9 @@ export function operationCommand<Id extends AdminOperationId>(of: OperationComma
     },
   };
 }
+
+const notFoundText = (text: OperationCommand<AdminOperationId>['notFound'] = 'Not found.', p: Invocation): string =>
+  typeof text === 'string' ? text : text(p);
 
 /** A column of a table: its title, and the cell of an item. */
 export type Column<Item> = readonly [title: string, cell: (item: Item) => unknown];

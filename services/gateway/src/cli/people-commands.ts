@@ -1,34 +1,29 @@
 import type { AdminOutput } from './admin-door.ts';
-import { type CliIo, counted, type ExitCode, exitCodes } from './cli-io.ts';
-import { type Command, changingActor, type Invocation, subjectIn, whoAndWhy } from './command.ts';
-import { openAdmin } from './open-store.ts';
+import { counted } from './cli-io.ts';
+import type { Command, Invocation } from './command.ts';
 import { type Column, operationCommand, tableWith } from './operation-command.ts';
 
-/** `postern people erase`: exits with 1 while an open elicitation could not be cancelled. */
-async function peopleErase(p: Invocation, io: CliIo): Promise<ExitCode> {
-  const actor = changingActor(p);
-  await using opened = await openAdmin(p.configPath, io);
-  const done = await opened.admin.erasePerson(actor, subjectIn(p), p);
-  const { left, stillDeciding = 0 } = done;
-  if (p.json) io.out(`${JSON.stringify({ dryRun: p.dryRun, ...done })}\n`);
-  else
-    io.out(
-      [
-        `${p.dryRun ? 'Would delete' : 'Deleted'}: ${counted(done.open, 'open elicitation')}, ` +
-          `${counted(done.connections, 'connection')}, ${counted(done.credentials, 'credential')}, ` +
-          `${counted(done.mutedMcpServers, 'mute')}, passkeys and browser sessions.`,
-        `Left: ${counted(left.endedElicitations, 'ended elicitation')} for retention.endedHours, ` +
-          `${counted(left.payments, 'payment')} among them. Payment records stay for payment.retentionDays, ` +
-          'grants until they are revoked, and the audit trail under the pseudonym.',
-        ...(stillDeciding === 0
-          ? []
-          : [
-              `${counted(stillDeciding, 'elicitation')} being paid or verified. Repeat the command when they have ended.`,
-            ]),
-        '',
-      ].join('\n'),
-    );
-  return stillDeciding === 0 ? exitCodes.ok : exitCodes.failure;
+function erasedText({ left, ...done }: AdminOutput<'erasePerson'>, { dryRun }: Invocation): string {
+  const { stillDeciding = 0 } = done;
+  return [
+    `${dryRun ? 'Would delete' : 'Deleted'}: ${counted(done.open, 'open elicitation')}, ` +
+      `${counted(done.connections, 'connection')}, ${counted(done.credentials, 'credential')}, ` +
+      `${counted(done.mutedMcpServers, 'mute')}, passkeys and browser sessions.`,
+    `Left: ${counted(left.endedElicitations, 'ended elicitation')} for retention.endedHours, ` +
+      `${counted(left.payments, 'payment')} among them. Payment records stay for payment.retentionDays, ` +
+      'grants until they are revoked, and the audit trail under the pseudonym.',
+    ...(stillDeciding === 0
+      ? []
+      : [`${counted(stillDeciding, 'elicitation')} being paid or verified. Repeat the command when they have ended.`]),
+    '',
+  ].join('\n');
+}
+
+function passkeysText({ passkeys, subject }: AdminOutput<'resetPasskeys'>, { dryRun }: Invocation): string {
+  const removed = `${counted(passkeys, 'passkey')} of ${subject}`;
+  return dryRun
+    ? `Would remove ${removed}.\n`
+    : `Removed ${removed}. The next one can approve payments 24 hours after it was added.\n`;
 }
 
 type Person = AdminOutput<'showPerson'>;
@@ -108,14 +103,27 @@ export const peopleCommands: readonly Command[] = [
     arguments: person,
     text: undefined,
   }),
-  {
+  operationCommand({
+    operation: 'erasePerson',
     name: 'people erase',
-    parameters: Object.keys(person),
     about: 'delete what is stored about a user, and say what stays',
-    options: whoAndWhy,
-    json: 'document',
-    changes: true,
+    arguments: person,
+    json: (done, { dryRun }) => ({ dryRun, ...done }),
+    text: erasedText,
     failure: 'the end of an elicitation is being decided: repeat it later',
-    run: peopleErase,
-  },
+    isFault: ({ stillDeciding = 0 }) => stillDeciding > 0,
+  }),
+];
+
+export const passkeysCommands: readonly Command[] = [
+  operationCommand({
+    operation: 'resetPasskeys',
+    name: 'passkeys reset',
+    about: 'remove all passkeys of a user; the next one approves payments after 24 hours',
+    arguments: person,
+    json: (done, { dryRun }) => ({ dryRun, ...done }),
+    text: passkeysText,
+    notFound: 'This user has no passkey. Check issuer and subject: both must match exactly.',
+    failure: 'the user has no passkey',
+  }),
 ];

@@ -1,25 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListedReplica } from '@postern/elicitation';
-import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { openStore, recordIn } from './open-store.ts';
+import { operationCommand, tableWith } from './operation-command.ts';
 import { createProgress } from './progress.ts';
-
-const iso = (at: number) => new Date(at).toISOString();
-const jsonOf = ({ startedAt, ...replica }: ListedReplica) => ({ ...replica, startedAt: iso(startedAt) });
-
-/** `postern replicas` */
-async function replicas(p: Invocation, io: CliIo): Promise<ExitCode> {
-  await using store = await openStore(p.configPath, io);
-  const listed = await store.stores.replicas.list();
-  const rows = listed.map(({ replicaId, instance, version, startedAt, status, requests, isOrderedToDrain }) => [
-    ...[replicaId, instance, version, iso(startedAt)],
-    ...[status === 'serving' && isOrderedToDrain ? 'ordered to drain' : status, String(requests)],
-  ]);
-  const table = tableOf(['replica', 'instance', 'version', 'started', 'status', 'requests'], rows);
-  io.out(p.json ? `${JSON.stringify({ replicas: listed.map(jsonOf) })}\n` : `${table}\n`);
-  return listed.length > 0 ? exitCodes.ok : exitCodes.failure;
-}
 
 /** How often the command looks at the replica that it drains, in ms. */
 const POLL_MS = 500;
@@ -80,14 +65,26 @@ function oneOf(listed: readonly ListedReplica[], named: string): ListedReplica {
 }
 
 export const replicasCommands: readonly Command[] = [
-  {
+  operationCommand({
+    operation: 'listReplicas',
     name: 'replicas',
     about: 'list the running replicas, with their status and requests in flight',
-    json: 'document',
-    changes: false,
+    json: ({ items }) => ({ replicas: items }),
+    text: ({ items }) =>
+      `${tableWith(
+        [
+          ['replica', of => of.replicaId],
+          ['instance', of => of.instance],
+          ['version', of => of.version],
+          ['started', of => of.startedAt],
+          ['status', of => (of.status === 'serving' && of.isOrderedToDrain ? 'ordered to drain' : of.status)],
+          ['requests', of => of.requests],
+        ],
+        items,
+      )}\n`,
     failure: 'no replica runs',
-    run: replicas,
-  },
+    isFault: ({ items }) => items.length === 0,
+  }),
   {
     name: 'drain',
     parameters: ['<replica>'],
