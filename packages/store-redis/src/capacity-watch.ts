@@ -17,7 +17,6 @@ export interface CapacityWatchOptions {
   readonly redis: Redis | Cluster;
   readonly keys: Keys;
   readonly guard: StoreGuard;
-  readonly intervalMs: number;
   /** Called after every check. */
   readonly onCapacity: (capacity: RedisCapacity) => void;
 }
@@ -26,13 +25,12 @@ export interface CapacityWatchOptions {
 const PROBE_LIFETIME_MS = 60_000;
 
 /**
- * Writes a meaningless key to each master by a timer, because a Redis that is full, read-only or without its disk still answers
+ * Writes a meaningless key to each master, because a Redis that is full, read-only or without its disk still answers
  * PING and every read. A readiness request causes no write.
  */
 export class CapacityWatch implements Disposable {
   readonly #options: CapacityWatchOptions;
   readonly #slots: ProbeSlots;
-  #timer: NodeJS.Timeout | undefined;
   #refusals: readonly string[] = [];
   #isLooking = false;
   #isClosed = false;
@@ -47,21 +45,12 @@ export class CapacityWatch implements Disposable {
     return this.#refusals;
   }
 
-  /** Checks once, then starts the timer. */
-  async start(): Promise<void> {
-    await this.#look();
-    if (this.#isClosed) return;
-    this.#timer = setInterval(() => void this.#look(), this.#options.intervalMs);
-    this.#timer.unref();
-  }
-
   [Symbol.dispose](): void {
     this.#isClosed = true;
-    clearInterval(this.#timer);
   }
 
   /** Never rejects. */
-  async #look(): Promise<void> {
+  async look(): Promise<void> {
     const { redis, guard, onCapacity } = this.#options;
     // Writes nothing to a Redis that has lost its data.
     if (this.#isLooking || guard.isLost || guard.held !== undefined) return;

@@ -16,5 +16,8 @@ export interface DurabilityOptions {
   readonly timeoutMs?: number;
 }
 
+/** Format of a deployment id. The configuration checks it too. */
+export const DEPLOYMENT_ID = /^dp_[A-Za-z0-9_-]{8,64}$/;
+
 export const DEFAULT_REPLICAS = 1;
 export const DEFAULT_CONFIRM_MS = 500;

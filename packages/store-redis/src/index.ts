@@ -2,12 +2,10 @@ export type { RedisCapacity } from './capacity-watch.ts';
 export type { CommandName, CommandObserver } from './commands.ts';
 /** @internal For the crash points of test/faults. */
 export { commandNames, scriptOf } from './commands.ts';
-export type { DataLoss } from './data-loss.ts';
-export type { DurabilityChange } from './durability-watch.ts';
 export { inspectRedis, type RedisInspection } from './inspect-redis.ts';
 /** @internal */
 export { keyRowOf } from './keyspace.ts';
-export type { LossReports } from './loss-watch.ts';
+export { type DataLoss, dataLossIn, type LossReports } from './loss-watch.ts';
 export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';
 export * from './profile.ts';
 export type { RedisAddress, RedisTlsOptions } from './redis-address.ts';

@@ -1,5 +1,4 @@
 /** What says how Redis must be, and what went wrong with it, without a client of Redis. */
-export { DEPLOYMENT_ID } from './data-loss.ts';
-export { durabilityProfiles } from './durability.ts';
+export { DEPLOYMENT_ID, durabilityProfiles } from './durability.ts';
 export { isDataLost, RedisFault } from './redis-fault.ts';
 export { UnsafeRedisError } from './unsafe-redis-error.ts';

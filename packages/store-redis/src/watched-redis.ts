@@ -1,60 +1,51 @@
 import { SHARDS, type Stores, StoreUnavailableError, Waiters } from '@postern/elicitation';
-import { Cluster, type Redis } from 'ioredis';
-import { assertKeepsData, assertSafeRedis, mastersOf, type SafetyOptions, warningsAbout } from './assert-safe-redis.ts';
-import { CapacityWatch, type RedisCapacity } from './capacity-watch.ts';
+import type { Cluster, Redis } from 'ioredis';
+import { assertSafeRedis, warningsAbout } from './assert-safe-redis.ts';
 import type { CommandObserver } from './commands.ts';
 import { CommittedEvents } from './committed-events.ts';
 import { confirmationOf } from './confirmation.ts';
 import { openRedis, tlsFaultOf, untilReady } from './connect-redis.ts';
 import type { DurabilityOptions } from './durability.ts';
-import { type DurabilityChange, DurabilityWatch } from './durability-watch.ts';
 import type { Keys } from './keys.ts';
-import { LossWatch, type LossWatchOptions } from './loss-watch.ts';
 import { addressesOf, type RedisAddress, type RedisTlsOptions } from './redis-address.ts';
 import { RedisEpochs } from './redis-epochs.ts';
-import { faultOf, RedisFault } from './redis-fault.ts';
+import type { RedisFault } from './redis-fault.ts';
+import { type HealthOptions, RedisHealth } from './redis-health.ts';
 import { RedisLink, type StoreGuard } from './redis-link.ts';
 import type { UnsafeSetting } from './unsafe-redis-error.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
-export type WatchedRedisOptions = RedisAddress & {
-  readonly tls?: RedisTlsOptions;
-  /** The durability profile. Checked at the start and by a timer. */
-  readonly durability?: DurabilityOptions;
-  /** Interval of the checks that Redis still meets the profile, in ms. Default 10 seconds. */
-  readonly watchMs?: number;
-  /** Called when durability is lost and when it is restored. */
-  readonly onDurability?: (change: DurabilityChange) => void;
-  /** Called every `watchMs` with whether Redis accepts writes, and its memory usage. Without it, no probe is written. */
-  readonly onCapacity?: (capacity: RedisCapacity) => void;
-  /** Watches for data loss, and refuses every command while data is lost. Default: no watch. */
-  readonly lossWatch?: LossWatchOptions;
-  /** Called at the start for each setting that endangers data but does not prevent the start. */
-  readonly onWarning?: (setting: UnsafeSetting) => void;
-  /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
-  readonly prefix?: string;
-  /** Default 2000. A request waits at most about three times that long. */
-  readonly commandTimeoutMs?: number;
-  /** How long the start waits for Redis. Default 10 seconds. */
-  readonly startTimeoutMs?: number;
-  /** Called once if Redis has not answered within `lateMs` (default 1500) of the start. */
-  readonly onLate?: (late: { readonly addresses: readonly string[]; readonly code: string }) => void;
-  readonly lateMs?: number;
-  /** See assertSafeRedis. */
-  readonly assumeDurable?: boolean;
-  /** Shown by CLIENT LIST. Default `postern`. */
-  readonly connectionName?: string;
-  /** Called for lost connections and similar faults, with a code and never with arguments. */
-  readonly onFault?: (fault: RedisFault) => void;
-  readonly onCommand?: CommandObserver;
-  /** Maximum number of commands without a reply. Further commands fail at once. Default 20,000. */
-  readonly maxPendingCommands?: number;
-  /** Replaces the clock of Redis; for tests. */
-  readonly now?: () => number;
-};
+export type WatchedRedisOptions = RedisAddress &
+  HealthOptions & {
+    readonly tls?: RedisTlsOptions;
+    /** The durability profile. Checked at the start and by a timer. */
+    readonly durability?: DurabilityOptions;
+    /** Called at the start for each setting that endangers data but does not prevent the start. */
+    readonly onWarning?: (setting: UnsafeSetting) => void;
+    /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
+    readonly prefix?: string;
+    /** Default 2000. A request waits at most about three times that long. */
+    readonly commandTimeoutMs?: number;
+    /** How long the start waits for Redis. Default 10 seconds. */
+    readonly startTimeoutMs?: number;
+    /** Called once if Redis has not answered within `lateMs` (default 1500) of the start. */
+    readonly onLate?: (late: { readonly addresses: readonly string[]; readonly code: string }) => void;
+    readonly lateMs?: number;
+    /** See assertSafeRedis. */
+    readonly assumeDurable?: boolean;
+    /** Shown by CLIENT LIST. Default `postern`. */
+    readonly connectionName?: string;
+    /** Called for lost connections and similar faults, with a code and never with arguments. */
+    readonly onFault?: (fault: RedisFault) => void;
+    readonly onCommand?: CommandObserver;
+    /** Maximum number of commands without a reply. Further commands fail at once. Default 20,000. */
+    readonly maxPendingCommands?: number;
+    /** Replaces the clock of Redis; for tests. */
+    readonly now?: () => number;
+  };
 
 /**
- * A Redis that met the profile at the start, and that timers keep checking. `ping` throws UnsafeRedisError as well, and `refusals` are
+ * A Redis that met the profile at the start, and that `RedisHealth` keeps checking. `ping` throws UnsafeRedisError as well, and `refusals` are
  * those of the last check.
  */
 export interface WatchedRedis extends Pick<Stores, 'ping' | 'refusals' | 'close'> {
@@ -67,11 +58,8 @@ export interface WatchedRedis extends Pick<Stores, 'ping' | 'refusals' | 'close'
 }
 
 const HEARTBEAT_MS = 10_000;
-const WATCH_MS = 10_000;
 /** Below the two seconds within which an operator must hear of an unresponsive Redis. */
 const LATE_MS = 1_500;
-/** Number of slots of every Redis Cluster. */
-const SLOTS = 16_384;
 
 /**
  * Connects, checks that Redis meets the profile, and starts to watch it.
@@ -112,12 +100,6 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
     durability,
     prefix: options.prefix,
   };
-  const intervalMs = options.watchMs ?? WATCH_MS;
-  const watch = new DurabilityWatch({
-    check: () => check(redis, safety),
-    intervalMs,
-    onChange: options.onDurability ?? (() => {}),
-  });
   const guard: StoreGuard = { held: undefined, isLost: false };
   const link = new RedisLink(redis, {
     now: options.now,
@@ -129,13 +111,9 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
   });
   const epochs = new RedisEpochs(link, keys);
   const committed = new CommittedEvents();
-  const lossWatch = options.lossWatch && new LossWatch({ epochs, committed, guard, intervalMs }, options.lossWatch);
-  const { onCapacity } = options;
-  const capacityWatch = onCapacity && new CapacityWatch({ redis, keys, guard, intervalMs, onCapacity });
+  const health = new RedisHealth({ redis, keys, safety, epochs, committed, guard }, options);
   const close = async () => {
-    capacityWatch?.[Symbol.dispose]();
-    watch[Symbol.dispose]();
-    lossWatch?.[Symbol.dispose]();
+    health[Symbol.dispose]();
     await subscription.close();
     confirmation?.close();
     disconnect();
@@ -150,8 +128,7 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
     await Promise.all([assertSafeRedis(redis, safety), subscription.start(startTimeoutMs)]);
     await confirmation?.probe(SHARDS.map(keys.cursor), startTimeoutMs);
     for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);
-    await lossWatch?.start();
-    await capacityWatch?.start();
+    await health.start();
   } catch (error) {
     await close();
     const cause =
@@ -160,45 +137,17 @@ export async function openWatchedRedis(keys: Keys, options: WatchedRedisOptions)
   }
   // The new request connection may lead to another master, which now publishes the wake-ups.
   redis.on('ready', () => subscription.renew());
-  if (lossWatch !== undefined) suspectAfterChanges(redis, lossWatch);
-  watch.start();
+  health.watch();
   return {
     redis,
     link,
     waiters,
     epochs,
     committed,
-    async ping() {
-      await watch.check();
-      await lossWatch?.check();
-    },
-    refusals: () => capacityWatch?.refusals ?? [],
+    ping: () => health.assertReady(),
+    refusals: () => health.refusals,
     close,
   };
-}
-
-/**
- * Suspects data loss after reconnects, because a new connection may lead to another process. In a Cluster, commands to other
- * nodes continue meanwhile: holding them until the missing node answers would block them too.
- */
-function suspectAfterChanges(redis: Redis | Cluster, lossWatch: LossWatch): void {
-  if (!(redis instanceof Cluster)) redis.on('ready', () => lossWatch.suspect());
-  else for (const event of ['ready', '+node', '-node']) redis.on(event, () => void lossWatch.look());
-}
-
-async function check(redis: Redis | Cluster, safety: SafetyOptions): Promise<void> {
-  const masters = mastersOf(redis);
-  try {
-    // Connects newly discovered nodes of a cluster.
-    await Promise.all(masters.map(node => node.ping()));
-    if (redis instanceof Cluster && !coversAllSlots(redis)) {
-      redis.refreshSlotsCache();
-      throw new RedisFault('refused', 'no_master');
-    }
-  } catch (error) {
-    throw new StoreUnavailableError({ cause: faultOf(error) });
-  }
-  await Promise.all(masters.map(node => assertKeepsData(node, safety)));
 }
 
 /**
@@ -211,14 +160,4 @@ function isSoundFor(address: RedisAddress): (redis: Redis) => Promise<boolean> {
   if ('nodes' in address) return async redis => String(await redis.cluster('INFO')).includes('cluster_state:ok');
   if ('sentinels' in address) return async redis => (await redis.info('replication')).includes('role:master');
   return async redis => (await redis.ping()) === 'PONG';
-}
-
-/** Whether every slot has a connected master. After a fail-over, some slots have none until the slot map is refreshed. */
-function coversAllSlots(cluster: Cluster): boolean {
-  const connected = new Set(
-    cluster
-      .nodes('master')
-      .flatMap(({ status, options: { host, port } }) => (status === 'ready' ? `${host}:${port}` : [])),
-  );
-  return cluster.slots.length === SLOTS && cluster.slots.every(([master = '']) => connected.has(master));
 }

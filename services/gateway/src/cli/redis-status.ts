@@ -28,10 +28,10 @@ export async function redisStatus(p: Invocation, io: CliIo): Promise<ExitCode> {
         epochs.map(({ deployment, since, shards }) => [deployment ?? '(none)', since ?? '', String(shards)]),
       )}\n`,
     );
-  const deployments = deploymentsIn(found);
-  const isSound =
-    !deployments.has(undefined) && deployments.size === 1 && deployments.has(configured ?? [...deployments][0]);
-  return isSound ? exitCodes.ok : exitCodes.failure;
+  // The same judgement as of a gateway at its start.
+  const { dataLossIn } = await import('@postern/store-redis');
+  const loss = dataLossIn(found, { deployment: configured, epochs: new Map() });
+  return loss === undefined ? exitCodes.ok : exitCodes.failure;
 }
 
 /** Inspects all shards. @throws CliError if some do not respond */

@@ -3,6 +3,7 @@ import { isDataLost, UnsafeRedisError } from '@postern/store-redis/profile';
 import fp from 'fastify-plugin';
 import type { RedisConfig } from '../config/redis-config.ts';
 import type { Logger } from '../logger.ts';
+import { type RedisCheckName, redisChecks } from '../redis/redis-health.ts';
 import { type Stopping, StoppingError } from '../stopping.ts';
 
 /** Thrown while Redis refuses writes, if `redis.readyNeedsWrites` is set. */
@@ -67,11 +68,11 @@ export const healthPlugin = fp<{ deps: HealthPluginDeps }>(
   { name: 'health' },
 );
 
-function notReadyCode(
-  error: unknown,
-): 'stopping' | 'data_lost' | 'redis_unsafe' | 'writes_refused' | 'store_unavailable' {
-  if (error instanceof StoppingError) return 'stopping';
-  if (error instanceof WritesRefusedError) return 'writes_refused';
-  if (isDataLost(error)) return 'data_lost';
-  return error instanceof UnsafeRedisError ? 'redis_unsafe' : 'store_unavailable';
+const notReadyCode = (error: unknown): string =>
+  error instanceof StoppingError ? 'stopping' : redisChecks[failedCheckOf(error)].notReady;
+
+function failedCheckOf(error: unknown): RedisCheckName {
+  if (error instanceof WritesRefusedError) return 'writes';
+  if (isDataLost(error)) return 'data';
+  return error instanceof UnsafeRedisError ? 'durability' : 'connection';
 }

@@ -3,6 +3,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
+import { redisChecks } from './redis-health.ts';
 import { capacityReports, durabilityReports, lossReports } from './redis-reports.ts';
 import { redisTarget, retentionOf } from './redis-target.ts';
 
@@ -31,6 +32,7 @@ export interface RedisReports {
 export async function openRedisStores(p: RedisReports, options: RedisOptions) {
   const { config, logger, metrics } = p;
   const { deployment } = config.redis;
+  const { fails: unreachable } = redisChecks.connection;
   const target = redisTarget(config.redis);
   const stores = await createRedisStores({
     ...target.stores,
@@ -42,7 +44,7 @@ export async function openRedisStores(p: RedisReports, options: RedisOptions) {
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),
     ...capacityReports(logger, metrics),
-    onLate: late => logger.warn({ event: 'redis.unreachable', ...late }, 'cannot reach Redis at start-up; retrying'),
+    onLate: late => logger.warn({ event: unreachable.event, ...late }, unreachable.text),
     lossWatch: {
       deployment,
       ...lossReports({ logger, metrics, auditLog: p.auditLog, isPinned: deployment !== undefined }),

@@ -4,6 +4,17 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { CallSubscriber, StoreCall } from '../channels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
+import { redisChecks } from './redis-health.ts';
+
+/** Logs that a check begins to fail, or holds again. */
+function logChange(
+  logger: Pick<Logger, 'info' | 'error'>,
+  check: 'durability' | 'data' | 'writes',
+  p: { readonly holds: boolean; readonly fields?: Readonly<Record<string, unknown>> },
+): void {
+  const { event, text } = redisChecks[check][p.holds ? 'holds' : 'fails'];
+  logger[p.holds ? 'info' : 'error']({ event, ...p.fields }, text);
+}
 
 /** Reports to log and metrics when a master of Redis starts to refuse writes, and when all accept writes again. */
 export function capacityReports(
@@ -17,8 +28,8 @@ export function capacityReports(
       const codes = capacity.refusals.join(' ');
       if (codes === before) return;
       before = codes;
-      if (codes === '') logger.info({ event: 'redis.writes_regained' }, 'Redis accepts writes again');
-      else logger.error({ event: 'redis.writes_refused', codes: capacity.refusals }, 'Redis refuses writes');
+      if (codes === '') logChange(logger, 'writes', { holds: true });
+      else logChange(logger, 'writes', { holds: false, fields: { codes: capacity.refusals } });
     },
   };
 }
@@ -55,12 +66,8 @@ export function durabilityReports(
   return {
     onDurability(change) {
       metrics?.durable(change.holds);
-      if (change.holds) logger.info({ event: 'redis.durability_regained' }, 'Redis durability restored');
-      else
-        logger.error(
-          { event: 'redis.durability_lost', reason: change.reason },
-          'Redis does not meet its durability profile, or the gateway cannot check it: not ready',
-        );
+      if (change.holds) logChange(logger, 'durability', { holds: true });
+      else logChange(logger, 'durability', { holds: false, fields: { reason: change.reason } });
     },
     onWarning: setting => logger.warn({ event: 'redis.unwise', setting }, ADVICE[setting] ?? 'unwise Redis setting'),
   };
@@ -103,20 +110,17 @@ export function lossReports(p: {
     },
     onLoss(loss) {
       metrics?.lostShards(loss === undefined ? 0 : countOf(loss));
-      if (loss === undefined) return logger.info({ event: 'redis.data_present' }, 'all shards have their data');
+      if (loss === undefined) return logChange(logger, 'data', { holds: true });
       const { deployment, missing, foreign, older, strangers } = loss;
-      logger.error(
-        {
-          event: 'redis.data_lost',
-          deployment,
-          missing: missing.length,
-          foreign: foreign.length,
-          older: older.length,
-          shards: [...missing, ...foreign, ...older].slice(0, NAMED),
-          strangers: strangers.slice(0, NAMED),
-        },
-        'Redis has lost data or is a different Redis: not ready. Restore the data, or see postern redis status and postern redis accept-loss',
-      );
+      const fields = {
+        deployment,
+        missing: missing.length,
+        foreign: foreign.length,
+        older: older.length,
+        shards: [...missing, ...foreign, ...older].slice(0, NAMED),
+        strangers: strangers.slice(0, NAMED),
+      };
+      logChange(logger, 'data', { holds: false, fields });
     },
     onAccepted: accepted => p.auditLog().record('redis.loss_accepted', accepted),
     onRolledBack: ({ shards, backMs }) =>
