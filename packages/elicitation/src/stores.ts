@@ -423,6 +423,7 @@ export interface JobProgress {
   readonly error?: string;
 }
 
+export const jobVerbs = ['disconnect', 'redeliver'] as const;
 export const jobEnds = ['done', 'failed', 'cancelled'] as const;
 export type JobEnd = (typeof jobEnds)[number];
 
@@ -431,7 +432,7 @@ export const doors = ['console', 'admin_api', 'command_line'] as const;
 
 /** What an operator started, without the data of a person. */
 export interface JobAbout {
-  readonly verb: 'disconnect' | 'redeliver';
+  readonly verb: (typeof jobVerbs)[number];
   readonly target: {
     readonly connectionId?: ConnectionId;
     /** Pseudonym. */

@@ -3,6 +3,7 @@ import {
   ENDED_JOBS_MS,
   type JobStore,
   jobEnds,
+  jobVerbs,
   MAX_UNFINISHED_JOBS,
   newOperationId,
   type StoredJob,
@@ -27,7 +28,7 @@ const progressSchema = z.object({
   error: text.optional(),
 });
 const aboutSchema = z.object({
-  verb: z.enum(['disconnect', 'redeliver']),
+  verb: z.enum(jobVerbs),
   target: z.object({
     connectionId: connectionId.optional(),
     subject: text.optional(),

@@ -1,4 +1,4 @@
-import type { Stores } from '@postern/elicitation';
+import type { JobAbout, Stores } from '@postern/elicitation';
 import { type AuditFields, auditRecordOf, type OperatorEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
@@ -8,7 +8,7 @@ import { instance, type Logger } from '../platform/logger.ts';
 export interface Actor {
   /** Name of the operator or of the credential, as that door identified it. */
   readonly who: string;
-  readonly door: 'console' | 'admin_api' | 'command_line';
+  readonly door: JobAbout['door'];
   readonly reason?: string;
 }
 

@@ -1,5 +1,6 @@
 import {
   DomainError,
+  type JobEnd,
   type JobProgress,
   newOperationId,
   type Stores,
@@ -46,7 +47,7 @@ export function createJobWorker(deps: JobRunnerDeps) {
     const actor: Actor = { who: by, door, reason };
     let progress = job.progress ?? START;
 
-    async function end(status: 'done' | 'failed'): Promise<Worked> {
+    async function end(status: Exclude<JobEnd, 'cancelled'>): Promise<Worked> {
       const { found, done, unreadable, error, delivered, failedAgain } = progress;
       const counts = { found, done, unreadable, error, delivered, failedAgain };
       await adminProcess.record(actor, { event: 'admin.job_ended', jobId, verb, status, ...counts });
@@ -94,7 +95,19 @@ export interface JobRunner {
   stop(): Promise<void>;
 }
 
-/** Works on the jobs of operators, in the background. A failure of Redis is retried. */
+/**
+ * Works on the jobs of operators, in the background. A failure of Redis is retried.
+ *
+ * Why do jobs not run on BullMQ, as the deliveries of webhooks do (`events/webhooks`), or deliveries on this?
+ *
+ * - A gateway of one person keeps jobs in SQLite, and a command works on them in its own process. BullMQ needs Redis.
+ * - A job is one long search. Each step stores its progress and extends the lease in one commit (`move`), which fails if another replica
+ *   has the lease. BullMQ stores progress without checking its lock (`updateProgress`), so a replica that was paused for a while could
+ *   take the job back to an earlier step.
+ * - A delivery is one request among many thousands, with a schedule of 72 hours, and with a rate, a concurrency and a pause for each
+ *   endpoint. Jobs have none of these: a failed step is repeated at once, ten times in a row at most. Here, all of it would have to be
+ *   written again.
+ */
 export function startJobRunner(deps: JobRunnerDeps & { readonly logger: Logger; readonly pollMs?: number }): JobRunner {
   const { stores, logger, pollMs = POLL_MS } = deps;
   const workOn = createJobWorker(deps);
