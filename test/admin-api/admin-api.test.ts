@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { problemSchema } from '@postern/api';
 import type { Subject } from '@postern/elicitation';
-import { runCli } from '@postern/gateway';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../../scripts/child.ts';
 import { ocsfSchema } from '../../services/gateway/src/testing/ocsf-schema.ts';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { blocksIn } from '../docs/support/doc-blocks.ts';
 import { apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
 import { connected } from '../support/connections.ts';
@@ -60,16 +60,7 @@ const run = (...args: readonly string[]) => runAt(config, ...args);
 const runAt = (path: string, ...args: readonly string[]) => runWith({}, path, ...args);
 
 async function runWith(env: Readonly<Record<string, string>>, path: string, ...args: readonly string[]) {
-  let out = '';
-  const code = await runCli([...args, '-c', path], {
-    env,
-    isTerminal: false,
-    signal: new AbortController().signal,
-    out(text) {
-      out += text;
-    },
-    err() {},
-  });
+  const { code, out } = await runCommand([...args, '-c', path], { env });
   return { code, out };
 }
 

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCli } from '@postern/gateway';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { paymentPolicy } from '../support/asks.ts';
 import { answerCeremony, ceremonyIn } from '../support/passkey-ceremony.ts';
 import { createPasskeyPeople } from '../support/passkey-person.ts';
@@ -34,17 +34,8 @@ const { enrolled } = createPasskeyPeople(() => world);
 
 /** Runs a `postern` command. */
 async function cli(...args: string[]): Promise<string> {
-  let out = '';
-  const io = {
-    env: {},
-    isTerminal: false,
-    signal: new AbortController().signal,
-    err: () => {},
-    out: (text: string) => {
-      out += text;
-    },
-  };
-  expect(await runCli([...args, '-c', configPath], io)).toBe(0);
+  const { code, out } = await runCommand([...args, '-c', configPath]);
+  expect(code).toBe(0);
   return out.trim();
 }
 

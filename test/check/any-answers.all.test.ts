@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type GatewayConfigInput, runCli } from '@postern/gateway';
+import type { GatewayConfigInput } from '@postern/gateway';
 import {
   type AnsweredRequest,
   type AnsweringMachine,
@@ -12,6 +12,7 @@ import {
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { isShortRun } from '@postern/testkit/run-size';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { hashOf } from '../support/world.ts';
 
 const CANARY = 'Canary-4K1-Canary';
@@ -93,18 +94,7 @@ function configFile(): string {
 
 async function checkedWith(matches: (request: AnsweredRequest) => boolean, [name, damage]: (typeof answers)[number]) {
   using order = machine.answer(matches, damage);
-  let [out, err] = ['', ''];
-  await runCli(['check', '--json', configFile()], {
-    env: { PATH: process.env['PATH'] },
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
+  const { out, err } = await runCommand(['check', '--json', configFile()], { env: { PATH: process.env['PATH'] } });
   expect({ name, isAsked: order.count > 0, isShown: (out + err).includes(CANARY) }).toEqual({
     name,
     isAsked: true,

@@ -5,11 +5,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type GatewayConfigInput, runCli } from '@postern/gateway';
+import type { GatewayConfigInput } from '@postern/gateway';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import { startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
@@ -61,18 +62,7 @@ function fileWith(text: string): string {
 /** Runs the command. No secret of the configuration may be in its output. */
 async function run(config: GatewayConfigInput | string, ...args: string[]) {
   const path = fileWith(typeof config === 'string' ? config : JSON.stringify(config));
-  let [out, err] = ['', ''];
-  const code = await runCli(['check', path, '--json', ...args], {
-    env: {},
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
+  const { code, out, err } = await runCommand(['check', path, '--json', ...args]);
   for (const secret of [
     CANARY,
     'postern-login-secret',

@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type ElicitationId, parseElicitationId } from '@postern/elicitation';
-import { type Gateway, parseConfig, runCli } from '@postern/gateway';
+import { type Gateway, parseConfig } from '@postern/gateway';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { runCommand as runCommandLine } from '../../services/gateway/src/testing/run-command.ts';
 import { documents, readDocument } from './support/doc-blocks.ts';
 import { shellCommands, wordsOf } from './support/shell-commands.ts';
 import { startDocumentedGateway } from './support/start-documented-gateway.ts';
@@ -166,21 +167,13 @@ function parsedId(): ElicitationId {
 /** Runs `postern` in the folder of the configuration. With `--follow` it ends after the first output. */
 async function postern(args: readonly string[]) {
   const stopping = new AbortController();
-  let out = '';
-  let err = '';
-  const code = await runCli(args, {
+  return runCommandLine(args, {
     env: { POSTERN_CONFIG: join(folder, 'postern.config.yaml') },
-    out(text) {
-      out += text;
+    signal: stopping.signal,
+    out() {
       if (args.includes('--follow')) stopping.abort();
     },
-    err(text) {
-      err += text;
-    },
-    isTerminal: false,
-    signal: stopping.signal,
   });
-  return { code, out, err };
 }
 
 /** Replaces names in an example by those of the prepared folder. */

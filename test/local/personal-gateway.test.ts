@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join, relative } from 'node:path';
-import { runCli } from '@postern/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { LocalWorld, program, untilEnded } from './local-world.ts';
 
 const DELETED = 'deleted, receipt true';
@@ -16,22 +16,12 @@ beforeEach(() => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 /** Runs `postern`, as the person does in a terminal. */
-async function postern(args: readonly string[], p: { signal?: AbortSignal; onOut?: () => void } = {}) {
-  const said = { out: '', err: '' };
-  const code = await runCli(args, {
+const postern = (args: readonly string[], p: { signal?: AbortSignal; onOut?: () => void } = {}) =>
+  runCommand(args, {
     env: { POSTERN_HOME: world.files.folder },
-    out(text) {
-      said.out += text;
-      p.onOut?.();
-    },
-    err(text) {
-      said.err += text;
-    },
-    isTerminal: false,
-    signal: p.signal ?? new AbortController().signal,
+    ...(p.onOut && { out: p.onOut }),
+    ...(p.signal && { signal: p.signal }),
   });
-  return { ...said, code };
-}
 const inGateway = (...args: readonly string[]) => postern([...args, '-c', world.files.config]);
 
 describe('stdio servers with nothing configured', () => {

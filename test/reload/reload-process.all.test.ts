@@ -1,5 +1,5 @@
-import { runCli } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createApi, hashOf, keyOf, startWorld, type World } from '../support/world.ts';
 
@@ -128,21 +128,10 @@ it('reload: the file is watched as it says itself', async () => {
 it('postern mcp-servers add returns when the running gateway accepts the new key', async () => {
   await using process = await started(true);
   const { gateway, logged } = process;
-  let [out, err] = ['', ''];
-  const code = await runCli(
-    ['mcp-servers', 'add', 'wiki', '--url', 'https://wiki.example/mcp', '-c', gateway.configPath],
-    {
-      env: {},
-      isTerminal: false,
-      signal: new AbortController().signal,
-      out(text) {
-        out += text;
-      },
-      err(text) {
-        err += text;
-      },
-    },
-  );
+  const { code, out, err } = await runCommand([
+    ...['mcp-servers', 'add', 'wiki', '--url', 'https://wiki.example/mcp'],
+    ...['-c', gateway.configPath],
+  ]);
   expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining(gateway.address) });
   expect(await statusWith(gateway, out.trim())).toBe(404);
   expect(JSON.parse(logged('config.reloaded')[0] ?? '')).toMatchObject({ mcpServers: { added: ['wiki'] } });

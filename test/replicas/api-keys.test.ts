@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCli } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { listen } from '../support/event-listener.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
@@ -23,22 +23,7 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-async function run(...args: readonly string[]) {
-  let out = '';
-  let err = '';
-  const code = await runCli([...args, '-c', config], {
-    env: {},
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
-  return { code, out, err };
-}
+const run = (...args: readonly string[]) => runCommand([...args, '-c', config]);
 /** 503 where this machine was too busy to read the list within a second. */
 const REFUSED = [401, 503];
 const because = ['--by', 'olga', '--reason', 'test'];

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCli } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { listen } from '../support/event-listener.ts';
 import { keyOf, startWorld, type World } from '../support/world.ts';
 
@@ -33,22 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function run(...args: readonly string[]) {
-  let out = '';
-  let err = '';
-  const code = await runCli([...args, '-c', config], {
-    env: {},
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
-  return { code, out, err };
-}
+const run = (...args: readonly string[]) => runCommand([...args, '-c', config]);
 const because = ['--by', 'olga', '--reason', 'maintenance'];
 const gatewayAt = (at: number) => {
   const gateway = world.gateways[at];

@@ -1,4 +1,5 @@
 /** Rotation with the commands of docs/key-services.md: between local keys, the Transit engine and AWS KMS, in every direction. */
+
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,18 +7,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  createLogger,
-  type Gateway,
-  type GatewayConfigInput,
-  parseConfig,
-  runCli,
-  startGateway,
-} from '@postern/gateway';
+import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { startFakeKms, startFakeTransit } from '@postern/testkit/key-services';
 import { endingWithParent } from '@postern/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { acceptWith, apiKeyRequest, deliveryForm, issueFor } from '../support/asks.ts';
 import { compiledGateway } from '../support/compiled-gateway.ts';
 import { connectPerson } from '../support/connected-person.ts';
@@ -149,22 +144,8 @@ async function configFile(...places: Place[]): Promise<string> {
 }
 
 /** Runs a command with a configuration that has these keys. */
-async function run(places: Place | readonly Place[], ...args: readonly string[]) {
-  let out = '';
-  let err = '';
-  const code = await runCli([...args, '-c', await configFile(...[places].flat())], {
-    env: {},
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
-  return { code, out, err };
-}
+const run = async (places: Place | readonly Place[], ...args: readonly string[]) =>
+  runCommand([...args, '-c', await configFile(...[places].flat())]);
 
 async function counted(...places: Place[]): Promise<Readonly<Record<string, number>>> {
   const { code, out } = await run(places, 'vault', 'status', '--json');

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PaymentBody, RefundBody } from '@postern/api';
-import { type GatewayConfigInput, runCli } from '@postern/gateway';
+import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import {
   type AskedPerson,
@@ -104,14 +105,7 @@ async function reserved(change?: Partial<GatewayConfigInput>): Promise<Scene> {
   await writeFile(path, JSON.stringify(world.config));
   const command = ['payments', 'refund', person.elicitationId, '--minor-units', '490', '--reason', 'ticket 7'];
   /** Does not wait for a gateway. */
-  const reserve = () =>
-    runCli([...command, '-c', path], {
-      env: {},
-      isTerminal: false,
-      signal: AbortSignal.abort(),
-      out: () => {},
-      err: () => {},
-    });
+  const reserve = () => runCommand([...command, '-c', path], { signal: AbortSignal.abort() });
   return {
     victim,
     person,

@@ -6,7 +6,6 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCli } from '../cli/run-cli.ts';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { createApiKeyUses } from '../mcp-servers/api-key-uses.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
@@ -14,6 +13,7 @@ import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { openVault } from '../sealing/open-vault.ts';
+import { runCommand } from '../testing/run-command.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import type { Actor } from './admin-audit.ts';
 import { commandProcess } from './admin-process.ts';
@@ -96,22 +96,7 @@ const at = (cursor: string | undefined) => (cursor === undefined ? {} : { cursor
 
 const lastLine = async () => JSON.parse((await stores.audits.readBack({ limit: 1 }))[0]?.line ?? '{}');
 
-async function cli(...args: string[]) {
-  let out = '';
-  let err = '';
-  const io = {
-    env: {},
-    isTerminal: false,
-    signal: new AbortController().signal,
-    out: (text: string) => {
-      out += text;
-    },
-    err: (text: string) => {
-      err += text;
-    },
-  };
-  return { code: await runCli([...args, '-c', configPath], io), out, err };
-}
+const cli = (...args: string[]) => runCommand([...args, '-c', configPath]);
 
 describe('lists over all shards', () => {
   test('S123: pages contain every elicitation once, newest first, without the person', async () => {
@@ -507,9 +492,8 @@ test.each([
 test('an interrupted disconnect leaves its job to the gateway', async () => {
   const stopping = new AbortController();
   stopping.abort();
-  const io = { env: {}, isTerminal: false, signal: stopping.signal, out: () => {}, err: () => {} };
   const args = ['providers', 'disconnect', 'other', ...asOlga, '-c', configPath];
-  expect(await runCli(args, io)).toBe(130);
+  expect(await runCommand(args, { signal: stopping.signal })).toMatchObject({ code: 130 });
   const [job] = await admin.jobs({ limit: 1 });
   expect(job).toMatchObject({ status: 'waiting', target: { provider: 'other' } });
   expect((await cli('jobs', 'cancel', job?.jobId ?? '', ...asOlga, '--json')).code).toBe(0);

@@ -6,9 +6,9 @@ import { anyAnswers, startAnsweringMachine } from '@postern/testkit/any-answer';
 import { listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { runCommand } from '../testing/run-command.ts';
 import { throughUrl } from './admin-door.ts';
 import { commandTable } from './command-table.ts';
-import { runCli } from './run-cli.ts';
 
 let folder: string;
 let config: string;
@@ -22,22 +22,8 @@ afterEach(() => void vi.restoreAllMocks());
 
 const add = ['api-keys', 'add', 'tracker', 'second', '--reason', 'ticket 10'];
 
-async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  let out = '';
-  let err = '';
-  const code = await runCli([...args, '-c', config], {
-    env: { POSTERN_ADMIN_TOKEN: 'pa_secret', ...env },
-    isTerminal: false,
-    signal: new AbortController().signal,
-    out(text) {
-      out += text;
-    },
-    err(text) {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
+const run = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  runCommand([...args, '-c', config], { env: { POSTERN_ADMIN_TOKEN: 'pa_secret', ...env } });
 
 describe('S218: postern api-keys through the admin API', () => {
   it.each([

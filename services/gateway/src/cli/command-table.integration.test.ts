@@ -13,13 +13,13 @@ import { adminHandlers } from '../admin-api/admin-handlers.ts';
 import { startLocalServer } from '../local/local-server.ts';
 import type { AuditEventName } from '../platform/audit/audit-events.ts';
 import { connectionContext } from '../sealing/seal-contexts.ts';
+import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
 import { quickPace } from '../testing/webhooks-config.ts';
 import { throughUrl } from './admin-door.ts';
 import { type Command, cliOptions } from './command.ts';
 import { commandTable } from './command-table.ts';
-import { runCli } from './run-cli.ts';
 
 const { answer, approve, askFor, charge } = kindSamples;
 const { ask, complete, connectionFor, created, engage, from, moved, operation, somebody } = samples;
@@ -357,22 +357,8 @@ async function seedDeliveries(): Promise<void> {
   await run('webhooks list', []);
 }
 
-async function run(name: string, args: readonly string[], config = configs.sound) {
-  let out = '';
-  let err = '';
-  const code = await runCli([...name.split(' '), ...args], {
-    env: { POSTERN_CONFIG: config },
-    isTerminal: false,
-    signal: new AbortController().signal,
-    out(text) {
-      out += text;
-    },
-    err(text) {
-      err += text;
-    },
-  });
-  return { code, out, err };
-}
+const run = (name: string, args: readonly string[], config = configs.sound) =>
+  runCommand([...name.split(' '), ...args], { env: { POSTERN_CONFIG: config } });
 
 function scenarioOf({ name }: Command): Scenario {
   const scenario = scenarios[name];

@@ -8,8 +8,8 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
+import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
-import { runCli } from './run-cli.ts';
 
 const { ask, cancel, complete, created, engage, moved, retry, somebody } = samples;
 const digest = 'd'.repeat(43);
@@ -31,22 +31,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function show(...args: string[]) {
-  let out = '';
-  let err = '';
-  const code = await runCli(['elicitations', 'show', ...args, '-c', configPath], {
-    env: {},
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
-  return { code, out, err };
-}
+const show = (...args: string[]) => runCommand(['elicitations', 'show', ...args, '-c', configPath]);
 const reportOf = async (elicitationId: string) => JSON.parse((await show(elicitationId, '--json')).out);
 
 function askFor(request: CreateElicitation['elicitation']['request'], more: Partial<Elicitation> = {}) {

@@ -16,10 +16,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { apiKeyHash } from '../mcp-servers/api-keys.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
+import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import { CliError } from './cli-io.ts';
 import { withEntry } from './mcp-servers-add.ts';
-import { runCli } from './run-cli.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -68,19 +68,7 @@ async function add(config: object, args: readonly string[], head = '') {
   writeFileSync(path, `${head}${stringify(config)}`, { mode: 0o600 });
   chmodSync(path, 0o640);
   const before = readFileSync(path, 'utf8');
-  let out = '';
-  let err = '';
-  const code = await runCli(['mcp-servers', 'add', ...args, '-c', path], {
-    env: {},
-    isTerminal: false,
-    signal: new AbortController().signal,
-    out(text) {
-      out += text;
-    },
-    err(text) {
-      err += text;
-    },
-  });
+  const { code, out, err } = await runCommand(['mcp-servers', 'add', ...args, '-c', path]);
   return { code, out, err, path, isUnchanged: readFileSync(path, 'utf8') === before };
 }
 const company = () => sampleConfig({ listen: { port: 0 } });

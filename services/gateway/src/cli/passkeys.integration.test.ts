@@ -7,8 +7,8 @@ import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
+import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
-import { runCli } from './run-cli.ts';
 
 const { operation, somebody } = samples;
 
@@ -36,22 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function cli(...args: string[]) {
-  let out = '';
-  let err = '';
-  const io = {
-    env: {},
-    isTerminal: false,
-    signal: new AbortController().signal,
-    out: (text: string) => {
-      out += text;
-    },
-    err: (text: string) => {
-      err += text;
-    },
-  };
-  return { code: await runCli([...args, '-c', configPath], io), out, err };
-}
+const cli = (...args: string[]) => runCommand([...args, '-c', configPath]);
 
 const reset = (...args: string[]) => cli('passkeys', 'reset', ...args, '--by', 'olga', '--reason', 'ticket 7');
 

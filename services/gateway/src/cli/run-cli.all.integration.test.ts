@@ -14,8 +14,8 @@ import { createKeyRing, createVault, kidOf } from '@postern/vault';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectionContext } from '../sealing/seal-contexts.ts';
+import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
-import { runCli } from './run-cli.ts';
 
 const { ask, complete, connectionFor, created, engage, moved, somebody } = samples;
 
@@ -80,19 +80,10 @@ describe('postern vault', () => {
     args: readonly string[],
     p: { isTerminal?: boolean; signal?: AbortSignal; onErr?: () => void } = {},
   ) {
-    let out = '';
-    let err = '';
-    const code = await runCli(args, {
-      env: {},
-      out: text => {
-        out += text;
-      },
-      err: text => {
-        err += text;
-        p.onErr?.();
-      },
+    const { code, out, err } = await runCommand(args, {
       isTerminal: p.isTerminal ?? false,
-      signal: p.signal ?? new AbortController().signal,
+      ...(p.onErr && { err: p.onErr }),
+      ...(p.signal && { signal: p.signal }),
     });
     expect(out + err).not.toContain('canary');
     for (const key of Object.values(keys)) expect(out + err).not.toContain(key);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
 import { quickPace, webhooksConfig } from '../testing/webhooks-config.ts';
-import { runCli } from './run-cli.ts';
 
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 const secret = newSecret();
@@ -29,19 +29,7 @@ afterAll(async () => {
 });
 
 async function run(...args: readonly string[]) {
-  let out = '';
-  let err = '';
-  const code = await runCli(args, {
-    env: {},
-    out: text => {
-      out += text;
-    },
-    err: text => {
-      err += text;
-    },
-    isTerminal: false,
-    signal: new AbortController().signal,
-  });
+  const { code, out, err } = await runCommand(args);
   expect(out + err).not.toContain(secret.slice(6));
   expect(out + err).not.toContain('/hooks');
   return { code, out, err };

@@ -16,7 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startGateway } from '../../gateway.ts';
 import { loadConfig } from '../../platform/config/load-config.ts';
 import { createLogger } from '../../platform/logger.ts';
-import { runCli } from '../run-cli.ts';
+import { runCommand } from '../../testing/run-command.ts';
 
 let redis: RedisServer;
 let folder: string;
@@ -31,21 +31,14 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Runs the command. @param answers of the operator at a terminal; the input then ends */
 async function init(args: readonly string[], answers?: readonly string[]) {
-  const [out, err, asked]: string[][] = [[], [], []];
+  const asked: string[] = [];
   const rest = [...(answers ?? [])];
   const ask = async (question: string) => {
-    asked?.push(question);
+    asked.push(question);
     return rest.shift();
   };
-  const code = await runCli(['init', '--folder', folder, ...args], {
-    env: {},
-    isTerminal: false,
-    signal: new AbortController().signal,
-    ...(answers && { ask }),
-    out: text => out?.push(text),
-    err: text => err?.push(text),
-  });
-  return { code, out: out?.join('') ?? '', err: err?.join('') ?? '', asked: asked ?? [] };
+  const ran = await runCommand(['init', '--folder', folder, ...args], answers && { ask });
+  return { ...ran, asked };
 }
 
 const company = ['--public-url', 'https://postern.example.com', '--issuer', 'https://id.example.com'];

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { expect, it } from 'vitest';
-import { runCli } from '../../cli/run-cli.ts';
 import { startGateway } from '../../gateway.ts';
+import { runCommand } from '../../testing/run-command.ts';
 import { sampleConfig, sampleMcpServer } from '../../testing/sample-config.ts';
 import type { GatewayConfigInput } from '../config/config-schema.ts';
 import { parseConfig } from '../config/load-config.ts';
@@ -68,12 +68,9 @@ async function startPair(redisConfig: Partial<NonNullable<GatewayConfigInput['re
         }),
       }),
     async postern(...args: readonly string[]) {
-      const out: string[] = [];
-      const io = { env: {}, isTerminal: false, signal: new AbortController().signal };
-      const write = (text: string) => void out.push(text);
       const why = args[0] === 'accept-loss' ? ['--reason', 'tests'] : [];
-      const code = await runCli(['redis', ...args, ...why, '-c', file], { ...io, out: write, err: write });
-      return { code, out: out.join('') };
+      const { code, out, err } = await runCommand(['redis', ...args, ...why, '-c', file]);
+      return { code, out: `${out}${err}` };
     },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
