@@ -42,6 +42,8 @@ interface AnyInput {
 
 /** Header with the reason of an operator, for the audit trail. */
 export const REASON_HEADER = 'postern-reason';
+/** What the header holds: printable ASCII, so that it means the same in every log. */
+export const REASON = /^[\x20-\x7e]{1,200}$/;
 
 /** The request of an operation. Values in paths and queries may have any character. */
 export function requestOf<Of extends Operation>(

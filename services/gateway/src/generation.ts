@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { actsToLog, createAdminAudit } from './admin/admin-audit.ts';
-import type { AdminProcess } from './admin/admin-process.ts';
+import { type AdminProcess, actsToLog, createAdminAudit } from './admin/admin-audit.ts';
 import { startJobRunner } from './admin/job-runner.ts';
 import { noteKeysOf } from './admin/key-report.ts';
 import { apiRoutes } from './api-routes.ts';

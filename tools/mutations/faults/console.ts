@@ -20,7 +20,7 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an operator with an old sign-in may act',
     breaks: 'S155',
-    file: 'services/gateway/src/console/acts.ts',
+    file: 'services/gateway/src/console/section.ts',
     original: 'if (!isFresh) return show(request, reply.code(403), given);',
     replacement: '',
     foundBy: ['test/console/acts.test.ts'],
@@ -28,9 +28,9 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'a page of an act about a person puts the subject into a link',
     breaks: 'S156',
-    file: 'services/gateway/src/console/acts.ts',
-    original: 'again: isAboutPerson ? of.at :',
-    replacement: 'again: isAboutPerson ? `${of.at}?${new URLSearchParams(given)}` :',
+    file: 'services/gateway/src/console/section.ts',
+    original: 'again: namesPerson ? of.at :',
+    replacement: 'again: namesPerson ? `${of.at}?${new URLSearchParams(given)}` :',
     foundBy: ['test/console/acts.test.ts'],
   },
   {
@@ -130,10 +130,10 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'a command that shows a person takes any text for the operator and the reason',
     breaks: 'S179',
-    file: 'services/gateway/src/cli/who-and-why.ts',
+    file: 'services/gateway/src/cli/command.ts',
     original: 'value !== undefined && !TEXT.test(value)',
     replacement: 'value === undefined',
-    foundBy: ['services/gateway/src/cli/who-and-why.test.ts'],
+    foundBy: ['services/gateway/src/cli/command.test.ts'],
   },
   {
     name: 'support looks at an elicitation with a command, unrecorded',

@@ -743,7 +743,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'a disconnect of the command line leaves no line for a removed connection',
     breaks: 'the audit trail names each connection that an operator removed',
-    file: 'services/gateway/src/admin/admin-process.ts',
+    file: 'services/gateway/src/admin/admin-audit.ts',
     original: "(actor, removed) => record(actor, { event: 'admin.connection_removed', ...removed })",
     replacement: 'async () => {}',
     foundBy: ['services/gateway/src/admin/jobs.integration.test.ts'],

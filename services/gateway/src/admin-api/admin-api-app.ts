@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit';
-import { type Operation, REASON_HEADER } from '@postern/api';
+import { type Operation, REASON, REASON_HEADER } from '@postern/api';
 import { adminOpenApiDocument, adminOperations } from '@postern/api/admin';
 import type { StoredAdminCredential } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -37,8 +37,6 @@ const ADMIN_API = '/admin/v1';
 
 /** Per credential, and per address for strangers, who must not use up the requests of operators at the same address. */
 const REQUESTS_PER_MINUTE = 600;
-/** Printable ASCII, so that it means the same in every log. */
-const REASON = /^[\x20-\x7e]{1,200}$/;
 const BEARER = /^Bearer ([\x21-\x7e]{1,200})$/i;
 
 /** No response is for a browser, or for a cache. */

@@ -1,4 +1,4 @@
-import type { JobAbout, Stores } from '@postern/elicitation';
+import type { Connection, JobAbout, Stores } from '@postern/elicitation';
 import { type AuditFields, auditRecordOf, type OperatorEventName } from '../platform/audit/audit-events.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import { requestFields } from '../platform/http/request-context.ts';
@@ -13,6 +13,11 @@ export interface Actor {
 }
 
 export type ReasonedActor = Actor & { readonly reason: string };
+
+/** Returns what the verb would do, and changes nothing. */
+export interface DryRun {
+  readonly dryRun: boolean;
+}
 
 /** Something that an operator did or looked at. */
 export type OperatorAct = {
@@ -64,5 +69,39 @@ export function createAdminAudit(p: {
     const line = JSON.stringify({ ...fields, ...record, message: MESSAGE });
     await p.audits.append('operators', line);
     p.write(record, line);
+  };
+}
+
+/** A connection that a job has removed. */
+type RemovedConnection = Pick<Connection, 'connectionId' | 'owner' | 'provider' | 'subject'> & {
+  readonly jobId: string;
+};
+
+/** What the verbs and jobs of operators need of the process that they run in: a gateway, or a command. */
+export interface AdminProcess {
+  readonly record: RecordAct;
+  /** Records whose connection a job has removed. @param actor who started the job */
+  readonly connectionRemoved: (actor: Actor, removed: RemovedConnection) => Promise<void>;
+  readonly jobFailed: (failure: { readonly jobId: string; readonly error: unknown }) => void;
+  /** How long this process sends a provider no requests, in milliseconds. */
+  readonly pausedMs: (provider: string) => number | undefined;
+}
+
+interface AuditTrail {
+  readonly stores: { readonly audits: Pick<Stores['audits'], 'append'> };
+  readonly pseudonym: Pseudonyms;
+  readonly now: () => number;
+}
+
+/** Prints acts. A command has no log, and sends no provider any request. */
+export function commandProcess(p: AuditTrail & { readonly print: (text: string) => void }): AdminProcess {
+  const record = createAdminAudit({ ...p, audits: p.stores.audits, write: actsPrinted(p.print) });
+  return {
+    record,
+    // Without a line in Redis, nothing would say whose connection the job removed.
+    connectionRemoved: (actor, removed) => record(actor, { event: 'admin.connection_removed', ...removed }),
+    // The record of the job has the code.
+    jobFailed: () => {},
+    pausedMs: () => undefined,
   };
 }

@@ -5,7 +5,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Network } from '../platform/store/network.ts';
-import type { AdminProcess } from './admin-process.ts';
+import type { AdminProcess } from './admin-audit.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAuditSearch, createAuditVerbs } from './audit-search.ts';
 import { createChanges } from './changes.ts';

@@ -1,6 +1,5 @@
 import { type ApiKeyView, createApiKeyAdmin, newApiKeyId } from '../mcp-servers/api-key-admin.ts';
-import type { ReasonedActor, RecordAct } from './admin-audit.ts';
-import type { DryRun } from './changes.ts';
+import type { DryRun, ReasonedActor, RecordAct } from './admin-audit.ts';
 
 /** Thrown when no more API keys are stored. */
 export class TooManyApiKeysError extends Error {

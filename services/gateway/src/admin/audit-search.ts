@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AuditStreamName, isAuditPosition, type Stores, type Subject } from '@postern/elicitation';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
-import { giveWay } from './few-at-once.ts';
+import { giveWay } from './paced-reads.ts';
 import { InvalidCursorError, type Page, type PageRequest } from './shard-lists.ts';
 
 /** A line of the audit trail. */

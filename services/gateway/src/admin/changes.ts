@@ -23,7 +23,7 @@ import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/regist
 import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type Network, offered } from '../platform/store/network.ts';
-import type { Actor, RecordAct } from './admin-audit.ts';
+import type { Actor, DryRun, RecordAct } from './admin-audit.ts';
 import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners, vouchersOf } from './people.ts';
 
 export interface ChangesDeps {
@@ -35,11 +35,6 @@ export interface ChangesDeps {
   readonly record: RecordAct;
   readonly queues: () => Promise<WebhookQueues['all']>;
   readonly now: () => number;
-}
-
-/** Returns what the verb would do, and changes nothing. */
-export interface DryRun {
-  readonly dryRun: boolean;
 }
 
 /**

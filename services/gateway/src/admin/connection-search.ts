@@ -11,7 +11,7 @@ import {
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { fewAtOnce } from './few-at-once.ts';
+import { fewAtOnce } from './paced-reads.ts';
 
 /** Connections that match every given member. At least one member other than `since` is given. */
 export interface DisconnectTarget {

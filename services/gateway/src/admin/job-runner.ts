@@ -9,8 +9,7 @@ import {
 } from '@postern/elicitation';
 import type { Logger } from '../platform/logger.ts';
 import { periodic } from '../platform/periodic.ts';
-import type { Actor } from './admin-audit.ts';
-import type { AdminProcess } from './admin-process.ts';
+import type { Actor, AdminProcess } from './admin-audit.ts';
 import { JobFailedError, type JobWorkDeps, withWorkOf } from './job-work.ts';
 
 export interface JobRunnerDeps {

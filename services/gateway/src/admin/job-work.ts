@@ -15,7 +15,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type Network, offered } from '../platform/store/network.ts';
 import { createConnectionSearch, type DisconnectTarget } from './connection-search.ts';
-import { fewAtOnce } from './few-at-once.ts';
+import { fewAtOnce } from './paced-reads.ts';
 
 /** Thrown for a job that no retry can complete. */
 export class JobFailedError extends Error {

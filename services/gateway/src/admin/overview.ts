@@ -7,10 +7,9 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { packageVersion } from '../platform/package-version.ts';
 import { type Network, offered } from '../platform/store/network.ts';
-import type { AdminProcess } from './admin-process.ts';
-import { fewAtOnce, giveWay } from './few-at-once.ts';
+import type { AdminProcess } from './admin-audit.ts';
 import { createKeyReport } from './key-report.ts';
-import { createSharedReads } from './shared-reads.ts';
+import { createSharedReads, fewAtOnce, giveWay } from './paced-reads.ts';
 import { createStorageReport } from './storage-report.ts';
 
 export interface CountsQuery {

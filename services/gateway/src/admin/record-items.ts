@@ -1,13 +1,16 @@
 import {
   type Connection,
   type Credential,
+  type Dispute,
   type Elicitation,
   isTerminal,
   type Payment,
   providerAsked,
+  type Refund,
+  refundableOf,
+  refundedOf,
 } from '@postern/elicitation';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
-import { takenItem } from './refunds.ts';
 
 const iso = (at: number): string => new Date(at).toISOString();
 const isoOf = (at: number | undefined) => (at === undefined ? undefined : iso(at));
@@ -66,6 +69,46 @@ export function credentialItem(of: Credential, pseudonym: Pseudonyms) {
     firstSavedAt: iso(of.createdAt),
     savedAt: iso(of.updatedAt),
     lastUse: lastUseOf(of),
+  };
+}
+
+/** Without the reason: MCP servers write names into it. */
+export function refundItem({
+  refundId,
+  minorUnits,
+  status,
+  requestedBy,
+  createdAt,
+  processorReference,
+  failure,
+}: Refund) {
+  return {
+    refundId,
+    minorUnits,
+    status,
+    requestedBy,
+    createdAt: iso(createdAt),
+    processorReference,
+    failure,
+  };
+}
+
+const disputeItem = ({ createdAt, ...dispute }: Dispute) => ({ ...dispute, createdAt: iso(createdAt) });
+
+/** A payment that a processor has taken, with its refunds and disputes, and without its person. */
+export function takenItem(of: Payment) {
+  return {
+    processor: of.processor,
+    processorReference: of.processorReference,
+    ...of.amount,
+    mode: of.mode,
+    payeeAccount: of.payeeAccount,
+    paidAt: of.paidAt === 0 ? undefined : iso(of.paidAt),
+    completesElicitation: of.completes,
+    refundedMinorUnits: refundedOf(of),
+    refundableMinorUnits: refundableOf(of),
+    refunds: of.refunds.map(refundItem),
+    disputes: of.disputes.map(disputeItem),
   };
 }
 

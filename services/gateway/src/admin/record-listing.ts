@@ -23,7 +23,7 @@ import type { Actor, RecordAct } from './admin-audit.ts';
 import { type AuditSearch, linesAbout } from './audit-search.ts';
 import { ownerOf } from './connection-search.ts';
 import { reportOf } from './elicitation-report.ts';
-import { giveWay } from './few-at-once.ts';
+import { giveWay } from './paced-reads.ts';
 import { connectionItem, credentialItem, elicitationItem, paymentItem } from './record-items.ts';
 import { type PageRequest, pageOf } from './shard-lists.ts';
 

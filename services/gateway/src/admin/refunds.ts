@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { problems } from '@postern/api';
 import {
-  type Dispute,
   DomainError,
   digestOf,
   type Elicitation,
@@ -11,7 +10,6 @@ import {
   type Refund,
   type RefundRequest,
   refundableOf,
-  refundedOf,
   refundLimitText,
   type Stores,
 } from '@postern/elicitation';
@@ -22,6 +20,7 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/shared-secret.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { ReasonedActor, RecordAct } from './admin-audit.ts';
+import { refundItem, takenItem } from './record-items.ts';
 
 export interface RefundsDeps {
   readonly config: Pick<GatewayConfig, 'processors' | 'vault'>;
@@ -37,40 +36,6 @@ export interface RefundAsk {
   readonly minorUnits?: number;
   /** The processor's reference of the payment. Needed if an elicitation has several. */
   readonly processorReference?: string;
-}
-
-const iso = (at: number): string => new Date(at).toISOString();
-
-/** Without the reason: MCP servers write names into it. */
-function refundItem({ refundId, minorUnits, status, requestedBy, createdAt, processorReference, failure }: Refund) {
-  return {
-    refundId,
-    minorUnits,
-    status,
-    requestedBy,
-    createdAt: iso(createdAt),
-    processorReference,
-    failure,
-  };
-}
-
-const disputeItem = ({ createdAt, ...dispute }: Dispute) => ({ ...dispute, createdAt: iso(createdAt) });
-
-/** A payment that a processor has taken, with its refunds and disputes, and without its person. */
-export function takenItem(of: Payment) {
-  return {
-    processor: of.processor,
-    processorReference: of.processorReference,
-    ...of.amount,
-    mode: of.mode,
-    payeeAccount: of.payeeAccount,
-    paidAt: of.paidAt === 0 ? undefined : iso(of.paidAt),
-    completesElicitation: of.completes,
-    refundedMinorUnits: refundedOf(of),
-    refundableMinorUnits: refundableOf(of),
-    refunds: of.refunds.map(refundItem),
-    disputes: of.disputes.map(disputeItem),
-  };
 }
 
 /** Names an amount of a payment as a plan has seen it. Every commit to the payments of an elicitation outdates it. */

@@ -6,7 +6,7 @@ import {
   SHARDS,
   type Shard,
 } from '@postern/elicitation';
-import { fewAtOnce, giveWay } from './few-at-once.ts';
+import { fewAtOnce, giveWay } from './paced-reads.ts';
 
 /** One page of a list. It may be short, even empty, while `next` is set: a page reads a limited number of records. */
 export interface Page<Item> {

@@ -1,13 +1,15 @@
-import { type OperationInput, type OperationOutput, problemSchema, requestOf } from '@postern/api';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type OperationInput, type OperationOutput, problemSchema, REASON, requestOf } from '@postern/api';
 import { type AdminOperation, type AdminOperationId, adminOperations } from '@postern/api/admin';
 import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
+import { TooManyJobsError } from '../admin/jobs.ts';
 import { type AdminContext, adminHandlers } from '../admin-api/admin-handlers.ts';
 import { isLoopbackUrl } from '../platform/config/addresses.ts';
 import { documentAt } from '../platform/config/load-config.ts';
 import type { AnyHandler } from '../platform/http/mount-operations.ts';
 import { originHere } from '../platform/start-error.ts';
-import { CliError, type CliIo, jsonOf, UsageError } from './cli-io.ts';
+import { CliError, type CliIo, createProgress, type ExitCode, exitCodes, jsonOf, UsageError } from './cli-io.ts';
 import type { Invocation } from './command.ts';
 import { type OpenAdmin, openAdmin } from './open-store.ts';
 
@@ -107,11 +109,10 @@ async function localDoor(configPath: string, io: CliIo, actor: Actor): Promise<A
 }
 
 const TIMEOUT_MS = 60_000;
-/** What a header can hold. */
-const REASON = /^[\x20-\x7e]*$/;
 
 function remoteDoor(url: URL, token: string, { reason = '' }: Actor): AdminDoor {
-  if (!REASON.test(reason)) throw new UsageError('--reason must be printable ASCII: it is a header of the admin API.');
+  if (reason !== '' && !REASON.test(reason))
+    throw new UsageError('--reason must be printable ASCII: it is a header of the admin API.');
 
   async function send<Id extends AdminOperationId>(id: Id, input: Input) {
     const operation: Operations[Id] & AdminOperation = adminOperations[id];
@@ -174,3 +175,54 @@ function adminUrl(configPath: string, named: string | undefined): URL {
     throw new CliError(`${url.origin} must be https, except on a loopback address. See docs/admin-api.md.`);
   return url;
 }
+
+type Job = AdminOutput<'getJob'>;
+
+/** Pause between two looks at a job that a gateway works on, in ms. */
+const LOOK_MS = 300;
+
+/** Starts a job, and works on it unless a gateway is faster. An interrupted command leaves it to the gateway. */
+export async function completed(
+  door: AdminDoor,
+  start: () => Promise<Job | undefined>,
+  { io, unknown }: { readonly io: CliIo; readonly unknown: string },
+): Promise<{ readonly job: Job; readonly code: ExitCode }> {
+  const started = await start().catch((error: unknown) => {
+    if (error instanceof TooManyJobsError)
+      throw new CliError('100 jobs are unfinished. Is a gateway running? See postern jobs list.');
+    throw error;
+  });
+  if (started === undefined) throw new CliError(unknown);
+  const { jobId } = started;
+  const progress = createProgress(io);
+  const onProgress = ({ found, done }: Pick<Job, 'found' | 'done'>) =>
+    progress.count(`${found} found, ${done} done`, found);
+  const job = await (door.local === undefined
+    ? watched(door, jobId, { signal: io.signal, onProgress })
+    : door.local.admin.completeJob(jobId, { signal: io.signal, onProgress }));
+  progress.end();
+  if (job === undefined) throw new CliError(`Job ${jobId} is gone from Redis.`);
+  if (job.endedAt === undefined) {
+    io.err(`Interrupted: a running gateway completes the job. To stop it: postern jobs cancel ${jobId}\n`);
+    return { job, code: exitCodes.interrupted };
+  }
+  if (job.status !== 'done') io.err(`Job ${jobId}: ${stateOf(job)}\n`);
+  return { job, code: job.status === 'done' ? exitCodes.ok : exitCodes.failure };
+}
+
+/** Looks at a job until it has ended, or `signal` is aborted. */
+async function watched(
+  door: AdminDoor,
+  jobId: string,
+  { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (job: Job) => void },
+): Promise<Job | undefined> {
+  for (;;) {
+    const job = await door.call('getJob', { parameters: { jobId } });
+    if (job === undefined || job.endedAt !== undefined || signal.aborted) return job;
+    onProgress(job);
+    await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The status of a job, with the code of its failure. */
+export const stateOf = ({ status, error }: Job) => (error === undefined ? status : `${status} (${error})`);

@@ -6,8 +6,7 @@ import { loadConfig } from '../platform/config/load-config.ts';
 import { hasRedis } from '../platform/config/store-capabilities.ts';
 import { type AdminDoor, openDoor, throughUrl } from './admin-door.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
-import { type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
-import { actorOf } from './who-and-why.ts';
+import { actorOf, type Command, type Invocation, sinceIn, subjectIn } from './command.ts';
 
 /**
  * `postern audit`: prints the stored audit trail of all replicas, one JSON object per line, oldest first: as it was logged, or as

@@ -1,60 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseElicitationId } from '@postern/elicitation';
-import { TooManyJobsError } from '../admin/jobs.ts';
-import { type AdminDoor, type AdminInput, type AdminOutput, openDoor, throughUrl } from './admin-door.ts';
+import { type AdminInput, type AdminOutput, completed, openDoor, stateOf, throughUrl } from './admin-door.ts';
 import { CliError, type CliIo, counted, type ExitCode, exitCodes, membersOf, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, sinceIn, subjectIn, whoAndWhy } from './command.ts';
 import { operationCommand, tableWith } from './operation-command.ts';
-import { createProgress } from './progress.ts';
 
 type Job = AdminOutput<'getJob'>;
-
-/** Pause between two looks at a job that a gateway works on, in ms. */
-const LOOK_MS = 300;
-
-/** Starts a job, and works on it unless a gateway is faster. An interrupted command leaves it to the gateway. */
-export async function completed(
-  door: AdminDoor,
-  start: () => Promise<Job | undefined>,
-  { io, unknown }: { readonly io: CliIo; readonly unknown: string },
-): Promise<{ readonly job: Job; readonly code: ExitCode }> {
-  const started = await start().catch((error: unknown) => {
-    if (error instanceof TooManyJobsError)
-      throw new CliError('100 jobs are unfinished. Is a gateway running? See postern jobs list.');
-    throw error;
-  });
-  if (started === undefined) throw new CliError(unknown);
-  const { jobId } = started;
-  const progress = createProgress(io);
-  const onProgress = ({ found, done }: Pick<Job, 'found' | 'done'>) =>
-    progress.count(`${found} found, ${done} done`, found);
-  const job = await (door.local === undefined
-    ? watched(door, jobId, { signal: io.signal, onProgress })
-    : door.local.admin.completeJob(jobId, { signal: io.signal, onProgress }));
-  progress.end();
-  if (job === undefined) throw new CliError(`Job ${jobId} is gone from Redis.`);
-  if (job.endedAt === undefined) {
-    io.err(`Interrupted: a running gateway completes the job. To stop it: postern jobs cancel ${jobId}\n`);
-    return { job, code: exitCodes.interrupted };
-  }
-  if (job.status !== 'done') io.err(`Job ${jobId}: ${stateOf(job)}\n`);
-  return { job, code: job.status === 'done' ? exitCodes.ok : exitCodes.failure };
-}
-
-/** Looks at a job until it has ended, or `signal` is aborted. */
-async function watched(
-  door: AdminDoor,
-  jobId: string,
-  { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (job: Job) => void },
-): Promise<Job | undefined> {
-  for (;;) {
-    const job = await door.call('getJob', { parameters: { jobId } });
-    if (job === undefined || job.endedAt !== undefined || signal.aborted) return job;
-    onProgress(job);
-    await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
-  }
-}
-
 type Target = Omit<AdminInput<'startDisconnect'>['body'], 'since'>;
 
 /** `postern people|providers|mcp-servers disconnect`: the gateway asks the providers to revoke the grants within seconds. */
@@ -84,8 +34,6 @@ const disconnecting = (targetOf: (p: Invocation) => Target) =>
     else io.out(`Removed ${counted(job.done, 'connection')}.\n`);
     return code;
   };
-
-const stateOf = ({ status, error }: Job) => (error === undefined ? status : `${status} (${error})`);
 
 const targetOf = ({ target }: Job) =>
   membersOf(target)

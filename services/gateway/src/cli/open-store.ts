@@ -1,5 +1,4 @@
-import type { RecordAct } from '../admin/admin-audit.ts';
-import { commandProcess } from '../admin/admin-process.ts';
+import { commandProcess, type RecordAct } from '../admin/admin-audit.ts';
 import { type AdminService, createAdminService } from '../admin/admin-service.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';

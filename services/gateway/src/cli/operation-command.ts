@@ -1,8 +1,7 @@
 import { type AdminOperation, type AdminOperationId, adminOperations } from '@postern/api/admin';
 import { type AdminDoor, type AdminOutput, membersIn, openDoor, throughUrl } from './admin-door.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, tableOf } from './cli-io.ts';
-import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { actorOf } from './who-and-why.ts';
+import { actorOf, type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 
 /** How a command shows one operation of the admin API. */
 interface OperationCommand<Id extends AdminOperationId> extends Pick<Command, 'name' | 'about' | 'failure'> {

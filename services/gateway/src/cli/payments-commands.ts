@@ -4,10 +4,18 @@ import { DomainError, type ElicitationId, parseElicitationId } from '@postern/el
 import { refusalText } from '../admin/refunds.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { type AdminDoor, type AdminOutput, openDoor, throughUrl } from './admin-door.ts';
-import { CliError, type CliIo, type ExitCode, exitCodes, membersOf, tableOf, UsageError } from './cli-io.ts';
+import {
+  CliError,
+  type CliIo,
+  createProgress,
+  type ExitCode,
+  exitCodes,
+  membersOf,
+  tableOf,
+  UsageError,
+} from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { operationCommand } from './operation-command.ts';
-import { createProgress } from './progress.ts';
 
 type PaymentReport = AdminOutput<'getPayment'>;
 type Taken = PaymentReport['payments'][number];

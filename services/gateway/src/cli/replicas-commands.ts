@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListedReplica } from '@postern/elicitation';
-import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { CliError, type CliIo, createProgress, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { openStore, recordIn } from './open-store.ts';
 import { operationCommand, tableWith } from './operation-command.ts';
-import { createProgress } from './progress.ts';
 
 /** How often the command looks at the replica that it drains, in ms. */
 const POLL_MS = 500;

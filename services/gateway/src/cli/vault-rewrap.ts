@@ -1,8 +1,7 @@
 import { type RewrapReport, rewrapAll, type SealedCensus, takeCensus, totalOf } from '../sealing/rewrap.ts';
-import { type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { type CliIo, createProgress, type ExitCode, exitCodes } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
 import { openStore, recordIn } from './open-store.ts';
-import { createProgress } from './progress.ts';
 import { isSound, removableKeys, vaultStatus, warn } from './vault-status.ts';
 
 /** Values re-wrapped concurrently. */

@@ -1,7 +1,6 @@
-import { type AdminDoor, type AdminOutput, openDoor, throughUrl } from './admin-door.ts';
+import { type AdminDoor, type AdminOutput, completed, openDoor, throughUrl } from './admin-door.ts';
 import { CliError, type CliIo, counted, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { type Command, changingActor, type Invocation, whoAndWhy } from './command.ts';
-import { completed } from './jobs-commands.ts';
 import { type Column, operationCommand, tableWith } from './operation-command.ts';
 
 const UNKNOWN_ENDPOINT =

@@ -1,7 +1,7 @@
 import { html } from '@postern/pages/html';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { field, filter, given, type List, listPage, noMatch } from './section.ts';
+import { field, filter, type List, listPage, noMatch, unlessEmpty } from './section.ts';
 
 const HOSTILE = '"><svg/onload=zz>';
 
@@ -13,7 +13,7 @@ interface Item {
 
 const query = z.object({
   mcpServer: field.name,
-  size: given(z.enum(['big', 'small'])),
+  size: unlessEmpty(z.enum(['big', 'small'])),
   since: field.name,
   cursor: z.string().optional(),
 });

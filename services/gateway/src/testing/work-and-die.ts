@@ -3,7 +3,7 @@
  * jobs.integration.test.ts with the Redis URL, the path of the configuration and n.
  */
 import { createRedisStores } from '@postern/store-redis';
-import { commandProcess } from '../admin/admin-process.ts';
+import { commandProcess } from '../admin/admin-audit.ts';
 import { startJobRunner } from '../admin/job-runner.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';

@@ -141,3 +141,6 @@ export const link = (path: string, shown: Shown | undefined, query?: Query): Htm
 /** A link as a button, to the page of an act. */
 export const buttonTo = (path: string, text: string, query?: Query): Html =>
   html`<p><a class="button" href="${linkTo(path, query)}">${ownText(text)}</a></p>`;
+
+/** Path of the page of a job. */
+export const jobPath = (job: { readonly jobId: string } | undefined): string | undefined => job && `/jobs/${job.jobId}`;

@@ -1,9 +1,8 @@
 import { type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
 import { statusOfApiKey } from '../../mcp-servers/api-key-admin.ts';
-import { act } from '../acts.ts';
 import { code, facts, link, noteAfter, optional, status, time, whole } from '../pages/parts.ts';
-import { type Asking, type ConsoleRoute, list } from '../section.ts';
+import { type Asking, act, type ConsoleRoute, list } from '../section.ts';
 
 /** Of a time in milliseconds, or of ISO text in any zone. */
 export const utc = (at: number | string | undefined) => (at === undefined ? undefined : new Date(at).toISOString());

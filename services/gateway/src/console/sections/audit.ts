@@ -9,12 +9,12 @@ import {
   field,
   filter,
   forRole,
-  given,
   type List,
   list,
   listPage,
   noMatch,
   PAGE,
+  unlessEmpty,
 } from '../section.ts';
 
 function textIn(line: AuditItem['line'], name: string): string | undefined {
@@ -42,14 +42,14 @@ export const AUDIT_CAPTION = 'Audit trail, newest first';
 
 /** Typed text that may get into a URL has a form that no secret has. */
 const fields = {
-  event: given(z.string().regex(/^[a-z_]{1,40}(?:\.[a-z_]{1,40})?$/)),
+  event: unlessEmpty(z.string().regex(/^[a-z_]{1,40}(?:\.[a-z_]{1,40})?$/)),
   mcpServer: field.name,
-  apiKey: given(z.string().regex(/^ak_[\w-]{1,64}$/)),
+  apiKey: unlessEmpty(z.string().regex(/^ak_[\w-]{1,64}$/)),
   since: field.date,
   until: field.date,
 };
 const query = z.object({ ...fields, cursor: field.cursor });
-const form = z.strictObject({ ...fields, apiKey: given(z.string().max(500)), csrf_token: csrfField });
+const form = z.strictObject({ ...fields, apiKey: unlessEmpty(z.string().max(500)), csrf_token: csrfField });
 
 const lines: List<z.infer<typeof query>, AuditItem> = {
   at: '/audit',
@@ -61,7 +61,7 @@ const lines: List<z.infer<typeof query>, AuditItem> = {
     { name: 'since', label: 'From (UTC)', type: 'date' },
     { name: 'until', label: 'Before (UTC)', type: 'date' },
   ],
-  checksFilters: true,
+  filtersByPost: true,
   about: html`<p class="soft">What operators did is always here; events of people only while <code>audit.stream</code> is on.</p>`,
   read: ({ admin, actor }, { mcpServer, apiKey, since, until, ...rest }) =>
     admin.audit(actor, {

@@ -1,41 +1,9 @@
 import { parseConnectionId } from '@postern/elicitation';
 import { html } from '@postern/pages/html';
 import { z } from 'zod';
-import type { DisconnectTarget } from '../../admin/connection-search.ts';
-import { act, type Plan } from '../acts.ts';
-import { buttonTo, code, counted, facts, link, status, table, time, whole } from '../pages/parts.ts';
-import { type ConsoleRoute, dateOf, field, filter, given, list, noMatch, PAGE, type Returned } from '../section.ts';
-import { jobPath, targetFacts } from './jobs.ts';
-
-/** Says what a disconnect would remove. */
-export function disconnectPlan(
-  { connections, people, notRevocable, isComplete, providers, owners }: Returned<'planDisconnect'>,
-  { subject, since, ...names }: DisconnectTarget,
-): Plan {
-  const about = facts([
-    ['Issuer', subject?.issuer],
-    ['Subject', whole(subject?.subject)],
-    ...targetFacts({ ...names, since: since?.toISOString() }),
-  ]);
-  if (connections === 0 && isComplete) return { about, says: 'No connection matches.' };
-  const isOfGroup = owners.some(({ owner }) => owner.startsWith('group:'));
-  return {
-    about,
-    button: connections === 1 ? 'Disconnect' : 'Disconnect all of them',
-    says: html`<p>This removes ${isComplete ? undefined : 'at least '}${counted(connections, 'connection', 'connections')} of ${counted(people, 'person', 'people')}, and revokes the tokens at the provider. Their next tool call asks them to connect again. This cannot be undone.</p>
-${isOfGroup ? html`<p class="warning">A connection of a group is removed for every MCP server of the group.</p>` : undefined}
-${notRevocable === 0 ? undefined : html`<p class="warning">${counted(notRevocable, 'connection is', 'connections are')} of a provider that is not configured. Their tokens cannot be revoked: revoke them at the provider.</p>`}
-${table({
-  caption: 'Connections by provider and owner',
-  columns: [
-    { name: 'Provider or owner', cell: of => of.name },
-    { name: 'Connections', isNumber: true, cell: of => of.connections },
-  ],
-  items: [...providers.map(of => ({ ...of, name: of.provider })), ...owners.map(of => ({ ...of, name: of.owner }))],
-  empty: 'No connections.',
-})}`,
-  };
-}
+import { buttonTo, code, jobPath, link, status, time } from '../pages/parts.ts';
+import { act, type ConsoleRoute, dateOf, field, filter, list, noMatch, PAGE, unlessEmpty } from '../section.ts';
+import { disconnectPlan } from './jobs.ts';
 
 export const connections: readonly ConsoleRoute[] = [
   list({
@@ -43,7 +11,7 @@ export const connections: readonly ConsoleRoute[] = [
     query: z.object({
       mcpServer: field.name,
       provider: field.name,
-      lost: given(z.enum(['yes', 'no'])),
+      lost: unlessEmpty(z.enum(['yes', 'no'])),
       since: field.date,
       cursor: field.cursor,
     }),

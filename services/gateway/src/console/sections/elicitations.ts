@@ -2,9 +2,19 @@ import { parseElicitationId } from '@postern/elicitation';
 import { type Html, html, joinHtml } from '@postern/pages/html';
 import { z } from 'zod';
 import type { elicitationItem } from '../../admin/record-items.ts';
-import { act } from '../acts.ts';
 import { buttonTo, type Column, code, type Fact, facts, link, status, time, valueHtml, whole } from '../pages/parts.ts';
-import { type ConsoleRoute, details, field, filter, given, list, noMatch, PAGE, type Returned } from '../section.ts';
+import {
+  act,
+  type ConsoleRoute,
+  details,
+  field,
+  filter,
+  list,
+  noMatch,
+  PAGE,
+  type Returned,
+  unlessEmpty,
+} from '../section.ts';
 
 type ElicitationDetail = Returned<'elicitation'>;
 
@@ -36,8 +46,8 @@ export const elicitations: readonly ConsoleRoute[] = [
     at: '/elicitations',
     query: z.object({
       phase: z.enum(['open', 'ended']).default('open'),
-      status: given(z.enum([...statuses.open, ...statuses.ended])),
-      kind: given(z.enum(kinds)),
+      status: unlessEmpty(z.enum([...statuses.open, ...statuses.ended])),
+      kind: unlessEmpty(z.enum(kinds)),
       mcpServer: field.name,
       provider: field.name,
       cursor: field.cursor,
@@ -60,7 +70,7 @@ export const elicitations: readonly ConsoleRoute[] = [
     path: '/elicitations/:elicitationId',
     at: '/elicitations',
     values: elicitationValues,
-    isAboutPerson: true,
+    showsPerson: true,
     read: async ({ admin, actor }, { elicitationId }) => elicitationId && admin.elicitation(actor, elicitationId),
     title: ({ elicitationId }) => `Elicitation ${elicitationId.slice(0, 12)}…`,
     main: (of, { role }) => html`<p>${status(of.status)} ${of.kind} of <b>${of.mcpServerId}</b></p>

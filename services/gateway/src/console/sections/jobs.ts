@@ -1,7 +1,7 @@
 import { attributes, type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
+import type { DisconnectTarget } from '../../admin/connection-search.ts';
 import type { JobItem } from '../../admin/jobs.ts';
-import { act } from '../acts.ts';
 import {
   buttonTo,
   code,
@@ -10,15 +10,17 @@ import {
   counted,
   type Fact,
   facts,
+  jobPath,
   link,
   status,
+  table,
   time,
   whole,
 } from '../pages/parts.ts';
-import { type ConsoleRoute, details, list, PAGE } from '../section.ts';
+import { act, type ConsoleRoute, details, list, PAGE, type Plan, type Returned } from '../section.ts';
 
 /** What a job is about, member by member. */
-export const targetFacts = ({ connectionId, subject, provider, mcpServerId, endpoint, since }: JobItem['target']) =>
+const targetFacts = ({ connectionId, subject, provider, mcpServerId, endpoint, since }: JobItem['target']) =>
   [
     ['Connection', whole(connectionId)],
     ['Person (pseudonym)', whole(subject)],
@@ -27,6 +29,36 @@ export const targetFacts = ({ connectionId, subject, provider, mcpServerId, endp
     ['Endpoint', endpoint],
     ['Since (UTC)', time(since)],
   ] satisfies readonly Fact[];
+
+/** Says what a disconnect would remove. */
+export function disconnectPlan(
+  { connections, people, notRevocable, isComplete, providers, owners }: Returned<'planDisconnect'>,
+  { subject, since, ...names }: DisconnectTarget,
+): Plan {
+  const about = facts([
+    ['Issuer', subject?.issuer],
+    ['Subject', whole(subject?.subject)],
+    ...targetFacts({ ...names, since: since?.toISOString() }),
+  ]);
+  if (connections === 0 && isComplete) return { about, says: 'No connection matches.' };
+  const isOfGroup = owners.some(({ owner }) => owner.startsWith('group:'));
+  return {
+    about,
+    button: connections === 1 ? 'Disconnect' : 'Disconnect all of them',
+    says: html`<p>This removes ${isComplete ? undefined : 'at least '}${counted(connections, 'connection', 'connections')} of ${counted(people, 'person', 'people')}, and revokes the tokens at the provider. Their next tool call asks them to connect again. This cannot be undone.</p>
+${isOfGroup ? html`<p class="warning">A connection of a group is removed for every MCP server of the group.</p>` : undefined}
+${notRevocable === 0 ? undefined : html`<p class="warning">${counted(notRevocable, 'connection is', 'connections are')} of a provider that is not configured. Their tokens cannot be revoked: revoke them at the provider.</p>`}
+${table({
+  caption: 'Connections by provider and owner',
+  columns: [
+    { name: 'Provider or owner', cell: of => of.name },
+    { name: 'Connections', isNumber: true, cell: of => of.connections },
+  ],
+  items: [...providers.map(of => ({ ...of, name: of.provider })), ...owners.map(of => ({ ...of, name: of.owner }))],
+  empty: 'No connections.',
+})}`,
+  };
+}
 
 const verbs: Readonly<Record<JobItem['verb'], string>> = { disconnect: 'Disconnect', redeliver: 'Redeliver webhooks' };
 
@@ -52,8 +84,6 @@ const percent = ({ share, endedAt }: JobItem) => (endedAt === undefined ? Math.f
 
 /** Of a job that has not ended. */
 const LIVE_SECONDS = 2;
-
-export const jobPath = (job: JobItem | undefined): string | undefined => job && `/jobs/${job.jobId}`;
 
 export const jobs: readonly ConsoleRoute[] = [
   list({

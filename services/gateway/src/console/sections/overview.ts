@@ -1,6 +1,6 @@
 import { type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
-import { createSharedReads } from '../../admin/shared-reads.ts';
+import { createSharedReads } from '../../admin/paced-reads.ts';
 import { barChart, type ChartView, partsBar, sum } from '../pages/charts.ts';
 import { consolePage, type SignedInPage } from '../pages/layout.ts';
 import { type Column, code, countAs, link, linkTo, noteAfter, status, table, time, utcTime } from '../pages/parts.ts';

@@ -3,11 +3,11 @@ import { type Html, html, ownPath } from '@postern/pages/html';
 import { z } from 'zod';
 import { refusalText } from '../../admin/refunds.ts';
 import { ProblemError } from '../../platform/http/problems.ts';
-import { act, type Plan } from '../acts.ts';
 import type { SignedInPage } from '../pages/layout.ts';
 import { buttonTo, code, facts, link, status, table, time, whole } from '../pages/parts.ts';
 import {
   type Asking,
+  act,
   type ConsoleRoute,
   details,
   field,
@@ -15,6 +15,7 @@ import {
   list,
   noMatch,
   PAGE,
+  type Plan,
   type Returned,
 } from '../section.ts';
 import { amountText, plainAmount, typedAmount } from './amounts.ts';

@@ -1,14 +1,12 @@
 import { type Html, html, ownPath, ownText } from '@postern/pages/html';
 import { z } from 'zod';
 import type { PersonReport } from '../../admin/people.ts';
-import { act } from '../acts.ts';
 import { csrfField, reasonField } from '../console-guard.ts';
 import { consolePage, type SignedInPage } from '../pages/layout.ts';
-import { type Column, code, counted, facts, link, status, table, time, whole } from '../pages/parts.ts';
-import { type ConsoleRoute, forRole } from '../section.ts';
-import { disconnectPlan } from './connections.ts';
+import { type Column, code, counted, facts, jobPath, link, status, table, time, whole } from '../pages/parts.ts';
+import { act, type ConsoleRoute, forRole } from '../section.ts';
 import { elicitationColumns } from './elicitations.ts';
-import { jobPath } from './jobs.ts';
+import { disconnectPlan } from './jobs.ts';
 
 const form = z.strictObject({
   csrf_token: csrfField,
@@ -108,7 +106,7 @@ export const people: readonly ConsoleRoute[] = [
     path: '/people/disconnect',
     at: '/people',
     title: 'Disconnect',
-    isAboutPerson: true,
+    namesPerson: true,
     values: personValues,
     plan: async ({ admin, actor }, subject) =>
       disconnectPlan(await admin.planDisconnect(actor, { subject }), { subject }),
@@ -119,7 +117,7 @@ export const people: readonly ConsoleRoute[] = [
     path: '/people/sign-out',
     at: '/people',
     title: 'Sign a person out',
-    isAboutPerson: true,
+    namesPerson: true,
     values: personValues,
     async plan({ admin, actor }, subject) {
       const { found } = await admin.signOutPerson(actor, subject, { dryRun: true });

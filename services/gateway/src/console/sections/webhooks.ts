@@ -1,7 +1,6 @@
 import { NotFoundError } from '@postern/elicitation';
 import { type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
-import { act } from '../acts.ts';
 import { consolePage } from '../pages/layout.ts';
 import {
   type Column,
@@ -9,6 +8,7 @@ import {
   countAs,
   counted,
   facts,
+  jobPath,
   link,
   linkTo,
   optional,
@@ -16,8 +16,7 @@ import {
   table,
   time,
 } from '../pages/parts.ts';
-import { type Asking, type ConsoleRoute, field, forRole, PAGE, queryOf, type Returned } from '../section.ts';
-import { jobPath } from './jobs.ts';
+import { type Asking, act, type ConsoleRoute, field, forRole, PAGE, queryOf, type Returned } from '../section.ts';
 
 export type WebhookEndpointItem = Returned<'webhookEndpoints'>[number];
 type DeliveryItem = Returned<'retryingDeliveries'>[number] | Returned<'deadDeliveries'>[number];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UsageError } from './cli-io.ts';
-import { actorOf, changeOf } from './who-and-why.ts';
+import { actorOf, changeOf } from './command.ts';
 
 test.each(['', 'two\nlines', '\u001b[2J', 'x'.repeat(201)])('S179: %j names no operator, and is no reason', text => {
   for (const read of [actorOf, changeOf]) {
