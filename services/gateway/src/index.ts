@@ -1,5 +1,3 @@
-/** @internal Tests of the whole gateway run commands in their own process. */
-export { runCli } from './cli/run-cli.ts';
 export { type Gateway, startGateway } from './gateway.ts';
 /** @internal Tests of the whole gateway read the faults of a configuration. */
 export { ConfigError } from './platform/config/config-error.ts';

@@ -42,7 +42,7 @@ export function actsToLog(logger: Logger): WriteAct {
 }
 
 /** Prints the acts of a command, so that the log of the container or the shell has them. */
-export const actsPrinted =
+const actsPrinted =
   (print: (text: string) => void): WriteAct =>
   (_act, line) =>
     print(`${line}\n`);

@@ -121,7 +121,10 @@ function whoAndWhyOf({ by = userInfo().username, reason }: Options): Pick<Change
   return given;
 }
 
-/** Reads `--by` and `--reason`. @throws UsageError */
+/**
+ * Reads `--by` and `--reason`. @throws UsageError
+ * @internal exported for tests
+ */
 export function changeOf(p: Options): Change {
   const { by, reason } = whoAndWhyOf(p);
   if (reason === undefined) throw new UsageError('--reason is required: say why, for the audit trail.');
