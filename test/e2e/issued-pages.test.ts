@@ -1,7 +1,7 @@
 import { isShortRun } from '@postern/testkit/run-size';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isInert } from '../../packages/api/src/inert-text.ts';
+import { isInert } from '../../packages/api/src/plain-text.ts';
 import { filledSchemas } from '../../packages/api/src/testing/schema-arbitrary.ts';
 import { everyCurrency } from '../../packages/payment/src/testing/every-currency.ts';
 import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
