@@ -330,7 +330,7 @@ export const tenancyFaults: readonly Fault[] = [
     file: 'services/gateway/src/foundation.ts',
     original: 'createPatterns()',
     replacement: 'createPatterns({ now })',
-    foundBy: ['test/e2e/payment-races.test.ts'],
+    foundBy: ['test/e2e/payment-races.all.test.ts'],
   },
   {
     name: 'a text whose pattern could not be checked is accepted in a form',
