@@ -10,9 +10,8 @@ import {
   type RetryReason,
 } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, paymentInProgress } from './errors.ts';
-import { connectionIdOf, type ElicitationId } from './ids.ts';
+import { connectionIdOf, type ElicitationId, isSameSubject } from './ids.ts';
 import type { Moves } from './moves.ts';
-import { isSameSubject } from './subject.ts';
 
 /**
  * The ends of an attempt. Each verb names its attempt, and only the one in progress counts: a response that a newer attempt, a

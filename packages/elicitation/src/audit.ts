@@ -1,7 +1,6 @@
 import type { Elicitation, FailureCode, RetryReason } from './elicitation.ts';
-import type { ElicitationId } from './ids.ts';
+import type { ElicitationId, Subject } from './ids.ts';
 import type { Approval } from './requests.ts';
-import type { Subject } from './subject.ts';
 
 /** An event without its subject and elicitation. */
 export type AuditFact =

@@ -1,5 +1,4 @@
-import type { ConnectionId, ElicitationId, RevocationId } from './ids.ts';
-import type { Subject } from './subject.ts';
+import type { ConnectionId, ElicitationId, RevocationId, Subject } from './ids.ts';
 
 /** Why a connection is unusable until the user authorizes again. */
 export const lossReasons = [

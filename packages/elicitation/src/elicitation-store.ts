@@ -10,10 +10,9 @@ import type {
   TerminalElicitation,
   VerifyingElicitation,
 } from './elicitation.ts';
-import type { ConnectionId, CredentialId, ElicitationId, Shard } from './ids.ts';
+import type { ConnectionId, CredentialId, ElicitationId, Shard, Subject } from './ids.ts';
 import type { StorageQuota } from './mcp-server.ts';
 import type { OneTimeRecord } from './one-time.ts';
-import type { Subject } from './subject.ts';
 import type { TransitionEvent } from './transitions.ts';
 
 /** A new elicitation without the members that the store decides (version, times). */

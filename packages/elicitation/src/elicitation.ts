@@ -1,6 +1,5 @@
-import type { ElicitationId } from './ids.ts';
+import type { ElicitationId, Subject } from './ids.ts';
 import type { Approval, Charge, ElicitationRequest, Kind, LocalText, Outcome, RequestOf } from './requests.ts';
-import type { Subject } from './subject.ts';
 
 /** How the gateway learns that the browser belongs to the subject (design: "Same person"). */
 export const identityModes = ['login', 'external', 'loopback'] as const;

@@ -22,7 +22,6 @@ export * from './requests.ts';
 export * from './revocation.ts';
 export * from './same-person-check.ts';
 export * from './stores.ts';
-export * from './subject.ts';
 export * from './sweeper.ts';
 export * from './transitions.ts';
 export * from './waiters.ts';

@@ -26,6 +26,7 @@ import {
   type Entropy,
   newElicitationId,
   newOperationId,
+  type Subject,
   shardOf,
 } from './ids.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
@@ -39,7 +40,6 @@ import {
   type LocalText,
   type PaymentRequest,
 } from './requests.ts';
-import type { Subject } from './subject.ts';
 
 export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
   readonly providers: (name: string) => ProviderFacts | undefined;

@@ -1,6 +1,5 @@
-import type { ElicitationId, Shard } from './ids.ts';
+import type { ElicitationId, Shard, Subject } from './ids.ts';
 import type { Payment, PaymentChange } from './payment.ts';
-import type { Subject } from './subject.ts';
 
 /** How long an approved payment counts against daily limits, in milliseconds. */
 export const DAILY_LIMIT_MS = 24 * 3_600_000;

@@ -4,7 +4,7 @@ import type { Credential, CredentialStore } from './credential.ts';
 import type { Elicitation } from './elicitation.ts';
 import type { ElicitationStore, IdempotencyStore } from './elicitation-store.ts';
 import type { ElicitationEvent, EventFeed, EventOutbox } from './events.ts';
-import type { ConnectionId, Shard } from './ids.ts';
+import type { ConnectionId, Shard, Subject } from './ids.ts';
 import type { CountReader, RecordLists } from './listing.ts';
 import type { StorageQuota } from './mcp-server.ts';
 import type { MuteStore } from './mute.ts';
@@ -13,7 +13,6 @@ import type { PasskeyStore } from './passkey.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { Notifier } from './ports.ts';
 import type { RevocationStore } from './revocation.ts';
-import type { Subject } from './subject.ts';
 
 export const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
