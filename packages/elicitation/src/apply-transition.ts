@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { covers } from './connection.ts';
-import { type Elicitation, isCharging, type RequestedBy } from './elicitation.ts';
+import { type Elicitation, type ElicitationRequest, isCharging, type RequestedBy } from './elicitation.ts';
 import type { TransitionElicitation } from './elicitation-store.ts';
 import { IllegalTransitionError } from './errors.ts';
-import type { ElicitationRequest } from './requests.ts';
 import { assertMove } from './transitions.ts';
 
 /** The part of a transition that a store checks before it sends anything. */

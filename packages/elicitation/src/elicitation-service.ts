@@ -1,8 +1,8 @@
 import { createApprovals } from './approvals.ts';
 import { createAttempts } from './attempts.ts';
-import type { Audit } from './audit.ts';
 import type { ConnectionStore } from './connection.ts';
 import { createDecisions } from './decisions.ts';
+import type { Audit } from './elicitation.ts';
 import type { ElicitationStore } from './elicitation-store.ts';
 import type { Entropy } from './ids.ts';
 import { createIssuance } from './issuance.ts';

@@ -1,5 +1,4 @@
 export * from './apply-transition.ts';
-export * from './audit.ts';
 export * from './browser-session.ts';
 export * from './connection.ts';
 export * from './credential.ts';
@@ -18,7 +17,6 @@ export * from './passkey.ts';
 export * from './payment.ts';
 export * from './payment-store.ts';
 export * from './ports.ts';
-export * from './requests.ts';
 export * from './revocation.ts';
 export * from './same-person-check.ts';
 export * from './stores.ts';

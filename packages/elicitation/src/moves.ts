@@ -1,5 +1,4 @@
-import { type Audit, type AuditFact, about } from './audit.ts';
-import { type Elicitation, isCharging, isTerminal } from './elicitation.ts';
+import { type Audit, type AuditFact, about, type Elicitation, isCharging, isTerminal } from './elicitation.ts';
 import type { ElicitationStore, TransitionElicitation } from './elicitation-store.ts';
 import { contention, DailyLimitError, NotFoundError, paymentInProgress, QuotaExceededError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';

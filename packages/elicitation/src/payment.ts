@@ -1,7 +1,7 @@
+import type { Amount, PaymentMode } from './elicitation.ts';
 import type { TransitionElicitation } from './elicitation-store.ts';
 import { DomainError } from './errors.ts';
 import { digestOf, type ElicitationId } from './ids.ts';
-import type { Amount, PaymentMode } from './requests.ts';
 
 /** `pending`: reserved here or under way at the processor; it may still fail. */
 export const refundStatuses = ['pending', 'succeeded', 'failed'] as const;

@@ -1,5 +1,4 @@
-import { type Audit, about } from './audit.ts';
-import type { Elicitation } from './elicitation.ts';
+import { type Audit, about, type Elicitation } from './elicitation.ts';
 import { WrongPersonError } from './errors.ts';
 import { isSameSubject, type Subject } from './ids.ts';
 

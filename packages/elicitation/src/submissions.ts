@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NewCredential } from './credential.ts';
-import { type Elicitation, type ElicitationOf, isOfKind, isTerminal } from './elicitation.ts';
+import { type Elicitation, type ElicitationOf, isOfKind, isShownBy, isTerminal } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { credentialIdOf, type ElicitationId, isSameSubject } from './ids.ts';
 import type { Decision, Moves } from './moves.ts';
-import { isShownBy } from './requests.ts';
 import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 
 export interface SubmissionsDeps extends Pick<Moves, 'move'> {

@@ -1,7 +1,6 @@
 import { allEvents, eventsOf } from '@postern/testkit/contract';
-import type { AuditEvent } from '../audit.ts';
 import type { ConnectionStore } from '../connection.ts';
-import type { Elicitation, ElicitationStatus } from '../elicitation.ts';
+import type { AuditEvent, Elicitation, ElicitationStatus } from '../elicitation.ts';
 import { createElicitationService, type IssueElicitation } from '../elicitation-service.ts';
 import type { ElicitationStore } from '../elicitation-store.ts';
 import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
