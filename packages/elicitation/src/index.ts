@@ -1,4 +1,3 @@
-export * from './apply-transition.ts';
 export * from './browser-session.ts';
 export * from './connection.ts';
 export * from './credential.ts';

@@ -1,7 +1,8 @@
 import { type Audit, type AuditFact, about, type Elicitation, isCharging, isTerminal } from './elicitation.ts';
-import type { ElicitationStore, TransitionElicitation } from './elicitation-store.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import { contention, DailyLimitError, NotFoundError, paymentInProgress, QuotaExceededError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
+import type { TransitionElicitation } from './transitions.ts';
 
 export interface MovesDeps {
   readonly elicitations: ElicitationStore;

@@ -1,5 +1,4 @@
 import type { Amount, PaymentMode } from './elicitation.ts';
-import type { TransitionElicitation } from './elicitation-store.ts';
 import { DomainError } from './errors.ts';
 import { digestOf, type ElicitationId } from './ids.ts';
 
@@ -86,27 +85,6 @@ export interface PaymentChange {
 
 /** Maximum number of refunds of a payment that MCP servers request, and of those that operators request. */
 const MAX_REFUNDS = 20;
-
-/** Returns the payment at a processor that a transition completes its elicitation with. */
-export function paymentPutBy({
-  current: { request, mcpServerId },
-  next,
-}: Pick<TransitionElicitation, 'current' | 'next'>): PaymentFacts | undefined {
-  if (next.status !== 'completed' || next.outcome.kind !== 'payment' || request.kind !== 'payment') return undefined;
-  const { outcome } = next;
-  if (outcome.processorReference === undefined) return undefined;
-  const { processor, processorReference, mode } = outcome;
-  const { currency, minorUnits } = request.terms.amount;
-  return {
-    mcpServerId,
-    processor,
-    processorReference,
-    amount: { currency, minorUnits },
-    completes: true,
-    mode,
-    payeeAccount: request.payeeAccount,
-  };
-}
 
 /**
  * Returns the id of a refund. The same key of the same payment always has the same id. Keys of an MCP server and keys of the gateway have
