@@ -1,4 +1,3 @@
-import { assertAttempt } from './attempts.ts';
 import {
   type Approval,
   type Charge,
@@ -12,7 +11,7 @@ import {
 } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
-import type { Decision, Moves } from './moves.ts';
+import { assertAttempt, type Decision, type Moves } from './moves.ts';
 import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 
 export interface ApprovalsDeps extends Pick<Moves, 'move'> {

@@ -306,6 +306,9 @@ export const failureCodes = [
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
+/** Current time in epoch milliseconds. The store has its own clock; this one is for values that never reach the store. */
+export type Clock = () => number;
+
 interface ElicitationBase {
   readonly elicitationId: ElicitationId;
   /** Counts committed transitions, starting at 1. Every write names the version it was decided on. */

@@ -4,6 +4,7 @@ import {
   type AuthorizationRequest,
   about,
   askDigest,
+  type Clock,
   type CompletedElicitation,
   type CredentialRequest,
   type Elicitation,
@@ -37,7 +38,6 @@ import {
 } from './ids.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
 import { MAX_TRIES, type Moves, type MovesDeps } from './moves.ts';
-import type { Clock } from './ports.ts';
 
 export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
   readonly providers: (name: string) => ProviderFacts | undefined;

@@ -15,7 +15,7 @@ import {
   type VerifyingElicitation,
 } from './elicitation.ts';
 import { IllegalTransitionError } from './errors.ts';
-import type { OneTimeRecord } from './one-time.ts';
+import type { OneTime } from './one-time.ts';
 import type { PaymentFacts } from './payment.ts';
 
 /**
@@ -96,7 +96,7 @@ export interface TransitionElicitation {
   readonly next: NextElicitation;
   readonly operationId: string;
   /** Replaces that of the attempt in progress: a late response finds it spent for ten minutes. So attempts do not add up in the quota. */
-  readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
+  readonly putOneTime?: OneTime;
   readonly putConnection?: NewConnection;
   readonly putCredential?: NewCredential;
   /**

@@ -86,7 +86,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'a stale attempt ends the elicitation',
     breaks: 'S11',
-    file: 'packages/elicitation/src/attempts.ts',
+    file: 'packages/elicitation/src/moves.ts',
     original: "if (current.status === 'pending' || current.attempt !== attempt)",
     replacement: "if (current.status === 'pending')",
     foundBy: ['packages/elicitation/src/attempts.test.ts'],

@@ -1,8 +1,9 @@
 import type { NewConnection } from '../connection.ts';
 import { type Elicitation, isOfKind, kinds } from '../elicitation.ts';
-import type { Issued, OneTime } from '../elicitation-service.ts';
+import type { Issued } from '../elicitation-service.ts';
 import { connectionIdOf, digestOf, type ElicitationId, type Subject } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
+import type { OneTime } from '../one-time.ts';
 import type { Visitor } from '../same-person-check.ts';
 
 export const MINUTE = 60_000;

@@ -5,9 +5,9 @@ import { createElicitationService, type IssueElicitation } from '../elicitation-
 import type { ElicitationStore } from '../elicitation-store.ts';
 import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
-import type { Notifier } from '../ports.ts';
 import type { Visitor } from '../same-person-check.ts';
 import type { EventLog } from '../stores.ts';
+import type { Notifier } from '../waiters.ts';
 import { alice, connectionFor, mcpServer, oneTime, scopesOf, signedIn, TTL_MS } from './samples.ts';
 
 /** The ports of the service, passed in because this package does not know their implementations. */
