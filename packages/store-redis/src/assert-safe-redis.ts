@@ -1,9 +1,8 @@
 import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
-import { DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
+import { DEFAULT_REPLICAS, type DurabilityOptions, UnsafeRedisError, type UnsafeSetting } from './durability.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import { replayPermissionOf } from './replay-permission.ts';
-import { UnsafeRedisError, type UnsafeSetting } from './unsafe-redis-error.ts';
 
 export interface SafetyOptions {
   /** The operator guarantees durability and that Redis evicts nothing. For a Redis that forbids CONFIG. */
