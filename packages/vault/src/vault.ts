@@ -1,10 +1,126 @@
-import { createHash, type KeyObject, randomBytes } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { FlattenedEncrypt, type FlattenedJWE, flattenedDecrypt } from 'jose';
 import { type ContentKeyLimits, createContentKeys } from './content-keys.ts';
-import type { KeyRing, RingKey } from './key-ring.ts';
-import { kidOf, parseSealed } from './sealed-value.ts';
+import type { KeyEncryptionService } from './key-encryption-service.ts';
 import { CONTENT_KEY_BYTES, unwrapByService, wrapByService, wrongResponse } from './service-calls.ts';
-import { notAuthentic, VaultError } from './vault-error.ts';
+import { notAuthentic, unknownKey, VaultError } from './vault-error.ts';
+
+/** A 256-bit key-encryption key. It exists only in the process and its configuration, never in the store. */
+export interface LocalKey {
+  readonly kid: string;
+  readonly key: Uint8Array;
+}
+
+/** A key-encryption key that a key service holds under the same name. */
+export interface ServiceKey {
+  readonly kid: string;
+  readonly service: KeyEncryptionService;
+}
+
+export type VaultKey = LocalKey | ServiceKey;
+
+/** A key in the form that the vault uses. A local key cannot be printed. */
+export type RingKey = { readonly kid: string } & (
+  | { readonly local: KeyObject }
+  | { readonly service: KeyEncryptionService }
+);
+
+export interface KeyRing {
+  /** The key used for sealing. */
+  readonly current: RingKey;
+  /** The names of all keys, the current key first. */
+  readonly kids: readonly string[];
+  /** @throws VaultError `unknown_key`, naming the kid. */
+  find(kid: string): RingKey;
+}
+
+const KEY_BYTES = 32;
+/** Restricts names of keys, which appear in headers, logs and tables. */
+const KID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Creates a key ring: the first key seals, all keys open. @throws VaultError `invalid_key_ring` */
+export function createKeyRing(keys: readonly VaultKey[]): KeyRing {
+  const byKid = new Map<string, RingKey>();
+  for (const key of keys) {
+    if (!KID.test(key.kid))
+      throw new VaultError(
+        'invalid_key_ring',
+        'A key name must be 1 to 64 characters of A-Z, a-z, 0-9, ".", "_", "-".',
+      );
+    if (byKid.has(key.kid)) throw new VaultError('invalid_key_ring', `Two keys are named "${key.kid}".`);
+    byKid.set(key.kid, ringKeyOf(key));
+  }
+  const [current] = byKid.values();
+  if (current === undefined) throw new VaultError('invalid_key_ring', 'The key ring is empty.');
+  return {
+    current,
+    kids: [...byKid.keys()],
+    find(kid) {
+      const key = byKid.get(kid);
+      if (key === undefined) throw unknownKey(kid);
+      return key;
+    },
+  };
+}
+
+function ringKeyOf(key: VaultKey): RingKey {
+  if ('service' in key) return { kid: key.kid, service: key.service };
+  if (key.key.byteLength !== KEY_BYTES)
+    throw new VaultError('invalid_key_ring', `Key "${key.kid}" is not 256 bits long.`);
+  return { kid: key.kid, local: createSecretKey(key.key) };
+}
+
+/**
+ * The stored form of a sealed value: the five parts of a JWE (RFC 7516), `protected.encrypted_key.iv.ciphertext.tag`. The
+ * reader supplies the AAD, which is not stored. The `alg` of the protected header says how the content key is protected:
+ *
+ * - `A256GCMKW`: wrapped with a local key (RFC 7518 section 4.7). The second part is that of the JWE.
+ * - `dir`: wrapped by a key service. The second part is the output of the service. The other parts are a JWE with direct
+ *   encryption (RFC 7518 section 4.5), whose second part would be empty.
+ */
+export interface SealedValue {
+  /** Not authenticated before the value is opened. */
+  readonly header: { readonly alg: string; readonly kid: string };
+  readonly protectedHeader: string;
+  readonly encryptedKey: string;
+  readonly iv: string;
+  readonly ciphertext: string;
+  readonly tag: string;
+}
+
+const SHAPE = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){4}$/;
+
+/** @throws VaultError `not_authentic` */
+export function parseSealed(sealed: string): SealedValue {
+  if (!SHAPE.test(sealed)) throw notAuthentic();
+  const parts = sealed.split('.') as [string, string, string, string, string];
+  // Unused bits in the last character of a part would give one value several encodings.
+  if (!parts.every(part => Buffer.from(part, 'base64url').toString('base64url') === part)) throw notAuthentic();
+  const [protectedHeader, encryptedKey, iv, ciphertext, tag] = parts;
+  return { header: headerOf(protectedHeader), protectedHeader, encryptedKey, iv, ciphertext, tag };
+}
+
+/**
+ * Returns the name of the key in the header of a sealed value, without opening it.
+ * @throws VaultError `not_authentic`
+ */
+export function kidOf(sealed: string): string {
+  return parseSealed(sealed).header.kid;
+}
+
+function headerOf(protectedHeader: string): SealedValue['header'] {
+  let header: unknown;
+  try {
+    header = JSON.parse(Buffer.from(protectedHeader, 'base64url').toString());
+  } catch {
+    throw notAuthentic();
+  }
+  if (typeof header !== 'object' || header === null || !('alg' in header) || !('kid' in header)) throw notAuthentic();
+  const { alg, kid } = header;
+  // An invalid name cannot name a lost key, and must not appear in messages and tables.
+  if (typeof alg !== 'string' || typeof kid !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(kid)) throw notAuthentic();
+  return { alg, kid };
+}
 
 /**
  * The context of a sealed value. It is authenticated with the ciphertext (AAD), so a value moved to another record, user,
