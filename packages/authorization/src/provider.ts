@@ -219,7 +219,7 @@ const LASTING_REFUSALS_APART_MS = 2 * 60 * 60_000;
 const ASKED_WITHIN_MS = 2_000;
 
 /** Creates a provider. Its methods throw `AuthorizationError`, and `TypeError` only for invalid arguments. */
-export function createProvider(p: {
+function createProvider(p: {
   config: ProviderConfig;
   registrations: ClientRegistrationSource;
   fetch: OutboundFetch;

@@ -159,7 +159,7 @@ export function exchangeCode(
 /** The answers of a provider that follows RFC 6749. */
 const standardAnswers = tokenResponseConfigSchema.parse({});
 
-export interface TokenEndpointRules {
+interface TokenEndpointRules {
   readonly endpoint: string;
   readonly tokenType: TokenType;
   readonly tokenResponse: TokenResponseConfig | undefined;
@@ -169,7 +169,7 @@ export interface TokenEndpointRules {
   readonly isRefresh: boolean;
 }
 
-export interface IssuedTokens {
+interface IssuedTokens {
   readonly response: TokenResponse;
   /** The whole response, not validated. */
   readonly members: JsonMembers;
@@ -179,7 +179,7 @@ export interface IssuedTokens {
  * Wraps the `fetch` of openid-client to check token responses. The library receives only valid responses of RFC 6749, and DPoP
  * nonce challenges, which it handles itself. Any other response is thrown as `AuthorizationError`.
  */
-export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.CustomFetch) {
+function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.CustomFetch) {
   const endpoint = new URL(rules.endpoint).href;
   let issued: IssuedTokens | undefined;
 
@@ -287,7 +287,7 @@ function isError(document: unknown): boolean {
   return errorCodeIn(members, undefined) !== undefined && memberAt(members, 'access_token') === undefined;
 }
 
-export type ParsedTokenResponse =
+type ParsedTokenResponse =
   | {
       readonly kind: 'tokens';
       readonly members: JsonMembers;
@@ -407,7 +407,7 @@ const refreshResponseSchema = foreignDocument({
   scope: scopeSchema.refine(isReadable).optional().catch(undefined),
 });
 
-export type TokenResponse = z.output<typeof tokenResponseSchema>;
+type TokenResponse = z.output<typeof tokenResponseSchema>;
 
 /**
  * Validates a token response. The token type must match the request: a bearer token after a DPoP proof could be
@@ -433,7 +433,7 @@ const maxIdTokenAgeSeconds = 600;
 export const clockToleranceSeconds = 30;
 
 /** Rejects an ID token that was not issued for this token request (OpenID Connect Core 3.1.3.7 item 10). */
-export function assertRecent(claims: client.IDToken, now: number): void {
+function assertRecent(claims: client.IDToken, now: number): void {
   const age = now / 1000 - claims.iat;
   if (age > maxIdTokenAgeSeconds || age < -clockToleranceSeconds)
     throw new AuthorizationError('invalid_id_token', { claim: 'iat' });

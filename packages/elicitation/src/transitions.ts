@@ -71,7 +71,10 @@ function destinationOf(from: ElicitationStatus, events: readonly TransitionEvent
   return status;
 }
 
-/** @throws IllegalTransitionError if the events do not lead from `from` to `to`, or if there are none */
+/**
+ * @throws IllegalTransitionError if the events do not lead from `from` to `to`, or if there are none
+ * @internal exported for tests
+ */
 export function assertMove(from: ElicitationStatus, events: readonly TransitionEvent[], to: ElicitationStatus): void {
   // Without an event there is no transition: not even a terminal record may be overwritten by itself.
   if (events.length === 0 || destinationOf(from, events) !== to)

@@ -202,7 +202,7 @@ export function replayedCommands(key: string): readonly (readonly [string, ...st
   ];
 }
 
-export type ReplayPermission =
+type ReplayPermission =
   | { readonly answer: 'granted' }
   | { readonly answer: 'denied'; readonly command: string }
   /** ACL DRYRUN is forbidden or unknown, as at many managed Redis services. */
@@ -214,7 +214,7 @@ export type ReplayPermission =
  * disabled user; ACL GETUSER would reveal password hashes.
  * @throws StoreUnavailableError
  */
-export async function replayPermissionOf(node: Redis, prefix = 'postern'): Promise<ReplayPermission> {
+async function replayPermissionOf(node: Redis, prefix = 'postern'): Promise<ReplayPermission> {
   const [shard] = SHARDS;
   if (shard === undefined) throw new TypeError('There are shards.');
   const commands = replayedCommands(createKeys(prefix).cursor(shard));

@@ -48,7 +48,7 @@ export function decode<T>(
 }
 
 /** @throws DomainError `unknown_record_layout` */
-export function recordIn(json: string): Record<string, unknown> {
+function recordIn(json: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(json) as object) };
   } catch {

@@ -630,7 +630,7 @@ function isOfOneKind(elicitation: Elicitation): boolean {
   return elicitation.status !== 'active' || elicitation.approval === undefined || kind === 'payment';
 }
 
-/** Encodes the members that no script reads as JSON. */
+/** Encodes the members that no script reads as JSON. @internal exported for tests */
 export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
@@ -725,7 +725,7 @@ const FURTHER = ['r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'] as const;
 /** The fields of a record. A long record is in the first field alone. @internal */
 export const RECORD_FIELDS = ['record', ...FURTHER] as const;
 
-/** Field names and values of a record, for one HSET. */
+/** Field names and values of a record, for one HSET. @internal exported for tests */
 export function recordFields(record: string): readonly string[] {
   const pieces = piecesOf(record);
   return pieces === undefined ? ['record', record] : pieces.flatMap((piece, at) => [RECORD_FIELDS[at] ?? '', piece]);
@@ -756,10 +756,10 @@ export function joinedRecord(values: readonly unknown[]): string {
 const PLAIN_FIELDS = ['status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'redeemed'] as const;
 
 /** The fields of an elicitation, in the order of `./commands/elicitation-fields.lua`. */
-export const ELICITATION_FIELDS = [...PLAIN_FIELDS, ...RECORD_FIELDS] as const;
+const ELICITATION_FIELDS = [...PLAIN_FIELDS, ...RECORD_FIELDS] as const;
 
 /** Reads `ELICITATION_FIELDS`. @throws DomainError `unknown_record_layout` */
-export function elicitationOf(elicitationId: ElicitationId, found: readonly unknown[]): Elicitation {
+function elicitationOf(elicitationId: ElicitationId, found: readonly unknown[]): Elicitation {
   const [status, version, createdAt, expiresAt, endedAt, redeemed, ...record] = found.slice(
     0,
     ELICITATION_FIELDS.length,
@@ -778,7 +778,7 @@ export function elicitationOf(elicitationId: ElicitationId, found: readonly unkn
   });
 }
 
-export function elicitationIdOf(value: unknown): ElicitationId {
+function elicitationIdOf(value: unknown): ElicitationId {
   const id = parseElicitationId(textOf(value));
   if (id === undefined) throw new TypeError('Redis answered with something other than an elicitation id.');
   return id;

@@ -78,7 +78,7 @@ export function encodePayment(payment: PaymentFacts & Partial<Pick<Payment, 'ref
 }
 
 /** @param stored `<paid at> <record>` @throws DomainError `unknown_record_layout` */
-export function decodePayment(elicitationId: ElicitationId, version: number, stored: string): Payment {
+function decodePayment(elicitationId: ElicitationId, version: number, stored: string): Payment {
   const record = stored.slice(stored.indexOf(' ') + 1);
   const { at, ...payment } = decode(paymentSchema, record, fields => ({ ...fields, ...timed(stored, () => ({})) }));
   return { ...payment, elicitationId, version, paidAt: at };

@@ -6,13 +6,13 @@ import { CONTENT_KEY_BYTES, unwrapByService, wrapByService, wrongResponse } from
 import { notAuthentic, unknownKey, VaultError } from './vault-error.ts';
 
 /** A 256-bit key-encryption key. It exists only in the process and its configuration, never in the store. */
-export interface LocalKey {
+interface LocalKey {
   readonly kid: string;
   readonly key: Uint8Array;
 }
 
 /** A key-encryption key that a key service holds under the same name. */
-export interface ServiceKey {
+interface ServiceKey {
   readonly kid: string;
   readonly service: KeyEncryptionService;
 }
@@ -20,12 +20,9 @@ export interface ServiceKey {
 export type VaultKey = LocalKey | ServiceKey;
 
 /** A key in the form that the vault uses. A local key cannot be printed. */
-export type RingKey = { readonly kid: string } & (
-  | { readonly local: KeyObject }
-  | { readonly service: KeyEncryptionService }
-);
+type RingKey = { readonly kid: string } & ({ readonly local: KeyObject } | { readonly service: KeyEncryptionService });
 
-export interface KeyRing {
+interface KeyRing {
   /** The key used for sealing. */
   readonly current: RingKey;
   /** The names of all keys, the current key first. */
@@ -78,7 +75,7 @@ function ringKeyOf(key: VaultKey): RingKey {
  * - `dir`: wrapped by a key service. The second part is the output of the service. The other parts are a JWE with direct
  *   encryption (RFC 7518 section 4.5), whose second part would be empty.
  */
-export interface SealedValue {
+interface SealedValue {
   /** Not authenticated before the value is opened. */
   readonly header: { readonly alg: string; readonly kid: string };
   readonly protectedHeader: string;
@@ -91,7 +88,7 @@ export interface SealedValue {
 const SHAPE = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){4}$/;
 
 /** @throws VaultError `not_authentic` */
-export function parseSealed(sealed: string): SealedValue {
+function parseSealed(sealed: string): SealedValue {
   if (!SHAPE.test(sealed)) throw notAuthentic();
   const parts = sealed.split('.') as [string, string, string, string, string];
   // Unused bits in the last character of a part would give one value several encodings.
