@@ -230,10 +230,10 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'altered terms count as shown',
     breaks: 'S36',
-    file: 'packages/elicitation/src/requests.ts',
+    file: 'packages/elicitation/src/elicitation.ts',
     original: 'return shown === request.digest && shown === askDigest(request);',
     replacement: 'return shown === request.digest;',
-    foundBy: ['packages/elicitation/src/requests.test.ts'],
+    foundBy: ['packages/elicitation/src/elicitation.test.ts'],
   },
   {
     name: 'groups with different ways of sign-in share connections',
