@@ -4,8 +4,8 @@ import { type CreateElicitation, shardIn } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { DurabilityChange } from './durability.ts';
 import { createRedisStores, openQueueRedis, type RedisStores, type RedisStoresOptions } from './index.ts';
-import type { DurabilityChange } from './redis-health.ts';
 
 const { ask, complete, connectionIdFor, created, engage, moved, operation, renewed, somebody } = samples;
 

@@ -16,8 +16,33 @@ export interface DurabilityOptions {
   readonly timeoutMs?: number;
 }
 
-/** Format of a deployment id. The configuration checks it too. */
-export const DEPLOYMENT_ID = /^dp_[A-Za-z0-9_-]{8,64}$/;
-
 export const DEFAULT_REPLICAS = 1;
 export const DEFAULT_CONFIRM_MS = 500;
+
+export type UnsafeSetting =
+  | 'appendonly'
+  | 'appendfsync'
+  | 'maxmemory-policy'
+  | 'maxmemory'
+  | 'default-user'
+  | 'min-replicas-to-write'
+  | 'replicas'
+  | 'role'
+  | 'redis_version'
+  | 'config';
+
+/** Redis would lose or evict data that the store promises to keep. The message names the setting and the remedy. */
+export class UnsafeRedisError extends Error {
+  override name = 'UnsafeRedisError';
+  readonly setting: UnsafeSetting;
+
+  constructor(setting: UnsafeSetting, message: string) {
+    super(message);
+    this.setting = setting;
+  }
+}
+
+export type DurabilityChange =
+  | { readonly holds: true }
+  /** The setting that breaks durability, or `unknown` while Redis does not answer. */
+  | { readonly holds: false; readonly reason: UnsafeSetting | 'unknown' };

@@ -2,6 +2,7 @@ export type { RedisCapacity } from './capacity-watch.ts';
 export type { CommandName, CommandObserver } from './commands.ts';
 /** @internal For the crash points of test/faults. */
 export { commandNames, scriptOf } from './commands.ts';
+export type { DurabilityChange, UnsafeSetting } from './durability.ts';
 export { inspectRedis, type RedisInspection } from './inspect-redis.ts';
 /** @internal */
 export { keyRowOf } from './keyspace.ts';
@@ -12,4 +13,3 @@ export type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 export type { RedisEpochs } from './redis-epochs.ts';
 export { createRedisStores, type NetworkStores, type RedisStores, type RedisStoresOptions } from './redis-stores.ts';
 export type { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
-export type { UnsafeSetting } from './unsafe-redis-error.ts';

@@ -2,18 +2,12 @@ import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
 import { assertKeepsData, mastersOf, type SafetyOptions } from './assert-safe-redis.ts';
 import { CapacityWatch, type RedisCapacity } from './capacity-watch.ts';
-import type { CommittedEvents } from './committed-events.ts';
+import { type DurabilityChange, UnsafeRedisError, type UnsafeSetting } from './durability.ts';
 import type { Keys } from './keys.ts';
 import { LossWatch, type LossWatchOptions } from './loss-watch.ts';
 import type { RedisEpochs } from './redis-epochs.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
-import type { StoreGuard } from './redis-link.ts';
-import { UnsafeRedisError, type UnsafeSetting } from './unsafe-redis-error.ts';
-
-export type DurabilityChange =
-  | { readonly holds: true }
-  /** The setting that breaks durability, or `unknown` while Redis does not answer. */
-  | { readonly holds: false; readonly reason: UnsafeSetting | 'unknown' };
+import type { CommittedEvents, StoreGuard } from './redis-link.ts';
 
 export interface HealthOptions {
   /** Interval of the checks, in ms. Default 10 seconds. */

@@ -2,17 +2,15 @@ import { SHARDS, type Stores, StoreUnavailableError, Waiters } from '@postern/el
 import type { Cluster, Redis } from 'ioredis';
 import { assertSafeRedis, warningsAbout } from './assert-safe-redis.ts';
 import type { CommandObserver } from './commands.ts';
-import { CommittedEvents } from './committed-events.ts';
 import { confirmationOf } from './confirmation.ts';
 import { openRedis, tlsFaultOf, untilReady } from './connect-redis.ts';
-import type { DurabilityOptions } from './durability.ts';
+import type { DurabilityOptions, UnsafeSetting } from './durability.ts';
 import type { Keys } from './keys.ts';
 import { addressesOf, type RedisAddress, type RedisTlsOptions } from './redis-address.ts';
 import { RedisEpochs } from './redis-epochs.ts';
 import type { RedisFault } from './redis-fault.ts';
 import { type HealthOptions, RedisHealth } from './redis-health.ts';
-import { RedisLink, type StoreGuard } from './redis-link.ts';
-import type { UnsafeSetting } from './unsafe-redis-error.ts';
+import { CommittedEvents, RedisLink, type StoreGuard } from './redis-link.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
 export type WatchedRedisOptions = RedisAddress &
