@@ -126,7 +126,12 @@ const calls: Readonly<Record<string, readonly (readonly [args: readonly string[]
   'people show': [[['https://id.example', 'olga']]],
   'people sign-out': [[['https://id.example', 'olga', ...why]]],
   'people export': [[['https://id.example', 'olga', ...why]]],
+  'people erase': [[['https://id.example', 'olga', ...why]], [['https://id.example', 'olga', '--dry-run', ...why]]],
+  'passkeys reset': [[['https://id.example', 'olga', ...why]], [['https://id.example', 'olga', '--dry-run', ...why]]],
   'people disconnect': [[['https://id.example', 'olga', ...why]]],
+  replicas: [[[]]],
+  audit: [[[]]],
+  'elicitations show': [[[elicitationId]]],
   'providers disconnect': [[['github', ...why]], [['github', '--dry-run', ...why]]],
   'mcp-servers disconnect': [[['tracker', ...why]]],
   'jobs list': [[[]]],
@@ -149,7 +154,7 @@ const calls: Readonly<Record<string, readonly (readonly [args: readonly string[]
   'webhooks enable': [[['operator/1', ...why]]],
 };
 /** Commands whose texts have nothing of the answer but numbers and names of the protocol. */
-const ownWords = ['people sign-out', 'elicitations cancel'];
+const ownWords = ['people sign-out', 'people erase', 'elicitations cancel'];
 
 describe('a gateway that is not trusted', () => {
   it('is asked by every command with --url', () => {
