@@ -2,7 +2,7 @@ export type { RedisCapacity } from './capacity-watch.ts';
 export type { CommandName, CommandObserver } from './commands.ts';
 /** @internal For the crash points of test/faults. */
 export { commandNames, scriptOf } from './commands.ts';
-export type { DurabilityChange, UnsafeSetting } from './durability.ts';
+export type { UnsafeSetting } from './durability.ts';
 export { inspectRedis, type RedisInspection } from './inspect-redis.ts';
 /** @internal */
 export { keyRowOf } from './keyspace.ts';

@@ -199,7 +199,6 @@ export interface DataLoss {
 /**
  * Compares the found epochs with the known ones. If no deployment is known, a single found deployment becomes the known one.
  * @param found the shards that answered
- * @internal exported for tests
  */
 export function dataLossIn(
   found: ReadonlyMap<Shard, Pick<InspectedShard, 'epoch'>>,
