@@ -15,7 +15,7 @@ import { createPayments, type Payments } from './payments/create-payments.ts';
 import { elicitationAudit } from './platform/audit/audit-log.ts';
 import { announcementsOf } from './platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
-import { sharedSecretOf } from './platform/config/shared-secret.ts';
+import { sharedSecretOf } from './platform/config/vault-config.ts';
 import { createGatewayProof } from './platform/http/gateway-proof.ts';
 import type { OutboundLog } from './platform/outbound/outbound-log.ts';
 import { configuredHostsOf, outboundPolicyOf } from './platform/outbound/outbound-policy-of.ts';

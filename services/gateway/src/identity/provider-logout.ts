@@ -13,7 +13,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedKeyFor } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { postLogoutRedirectUriOf } from '../platform/http/public-urls.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import type { IdentityProvider } from './sign-in-flow.ts';

@@ -10,9 +10,9 @@ import {
   type StorageQuota,
   type Subject,
 } from '@postern/elicitation';
-import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import {
+  type CredentialCheckConfig,
   type LimitDefaults,
   limitDefaults,
   limitDefaultsOf,

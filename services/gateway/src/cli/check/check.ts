@@ -5,7 +5,7 @@ import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../../platform/config/console-config.ts';
 import { loadConfig } from '../../platform/config/load-config.ts';
-import { hasRedis } from '../../platform/config/store-capabilities.ts';
+import { hasRedis } from '../../platform/config/redis-config.ts';
 import { loadTelemetry } from '../../platform/optional-packages.ts';
 import { configuredHostsOf, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
 import { wrapFetch } from '../../platform/outbound/wrap-fetch.ts';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Subject } from '@postern/elicitation';
 import type { GatewayConfig } from '../config/config-schema.ts';
-import { sharedKeyFor } from '../config/shared-secret.ts';
+import { sharedKeyFor } from '../config/vault-config.ts';
 
 /** Returns the pseudonym of a user in the audit log, always the same for the same subject. */
 export type Pseudonyms = (subject: Subject) => string;

@@ -1,7 +1,7 @@
-import type { StorageQuota } from '@postern/elicitation';
+import { SHARDS, type StorageQuota } from '@postern/elicitation';
 import type { GatewayConfig } from './config-schema.ts';
 import type { McpServerConfig } from './mcp-server-config.ts';
-import { quotaPartsOf } from './store-capabilities.ts';
+import { hasRedis } from './redis-config.ts';
 
 const MIB = 1024 * 1024;
 /** Redis memory of one event in a feed, in bytes. Redis trims feeds in batches, so a feed holds up to 2 % more than configured. */
@@ -32,3 +32,6 @@ const bytesOf = ({ limits }: Pick<McpServerConfig, 'limits'>, config: Pick<Gatew
 function feedBytes({ events }: Pick<GatewayConfig, 'events'>): number {
   return Math.ceil(events.retained * SURPLUS * BYTES_PER_EVENT);
 }
+
+/** Equal parts of a quota, of which each person is in one. A file has one: the records in it are of the one person of this machine. */
+const quotaPartsOf = (config: Pick<GatewayConfig, 'redis'>): number => (hasRedis(config) ? SHARDS.length : 1);
