@@ -760,10 +760,10 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'audit: events of operators go to the stream of users',
     breaks: 'S205',
-    file: 'services/gateway/src/platform/audit/audit-stream.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: "trail === 'operators' ? trail : 'people'",
     replacement: "trail === 'operators' ? 'people' : 'people'",
-    foundBy: ['services/gateway/src/platform/audit/audit-stream.test.ts'],
+    foundBy: ['services/gateway/src/platform/audit/audit-log.test.ts'],
   },
   {
     name: 'audit: a page skips lines of the other stream with the same id',
