@@ -7,7 +7,7 @@ import { createProviderAnswers, type ProviderAnswers } from './authorization/pro
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createPatterns, type Patterns } from './entries/patterns.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
-import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/api-key-uses.ts';
+import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/caller-auth.ts';
 import { createObservation, type Observation } from './observation.ts';
 import type { AuditSink } from './platform/audit/audit-events.ts';
 import { type AuditLog, createAuditLog, createAuditStream } from './platform/audit/audit-log.ts';
@@ -27,8 +27,7 @@ import { createStopping, type Stopping } from './platform/stopping.ts';
 import { type Network, offered } from './platform/store/network.ts';
 import { openStores, type StoreOptions } from './platform/store/open-stores.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
-import type { OpenedVault } from './sealing/open-vault.ts';
-import { openWatchedVault } from './sealing/watched-vault.ts';
+import { type OpenedVault, openWatchedVault } from './sealing/open-vault.ts';
 
 /** The parts of the process. They depend only on sections of the configuration that need a restart, so a reload keeps them. */
 export interface Foundation extends AsyncDisposable {

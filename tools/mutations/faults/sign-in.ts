@@ -4,7 +4,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'strangers at an address stop colleagues who have signed in',
     breaks: 'S201',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'const session = await p.readSession(request);',
     replacement: 'const session = await p.readSession(request).then(() => undefined);',
     foundBy: ['test/api/limits.test.ts'],
@@ -12,7 +12,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'strangers at an address stop colleagues who return from a sign-in',
     breaks: 'S201',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'await p.returningWith(request)',
     replacement: 'undefined',
     foundBy: ['test/api/limits.test.ts'],
@@ -20,7 +20,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'a person at an address has no limit',
     breaks: 'S201',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'if (!isOver(await byPerson(request))) return;',
     replacement: 'return;',
     foundBy: ['test/api/limits.test.ts'],

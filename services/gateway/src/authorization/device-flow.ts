@@ -19,8 +19,9 @@ import { z } from 'zod';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { deviceContext } from '../sealing/seal-contexts.ts';
+import { providerOf } from './authorization-start.ts';
 import { retryReasonOf } from './oauth-callback.ts';
-import { providerLeaseMs, providerOf } from './provider-request.ts';
+import { providerLeaseMs } from './revocation-flow.ts';
 import type { ScopePlan } from './scope-plan.ts';
 import type { StoreGrant } from './store-grant.ts';
 

@@ -29,8 +29,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext, verificationContext } from '../sealing/seal-contexts.ts';
-import type { TransactionSecret } from './authorization-start.ts';
-import { providerOf } from './provider-request.ts';
+import { providerOf, type TransactionSecret } from './authorization-start.ts';
 import type { StoreGrant } from './store-grant.ts';
 
 /** The application must verify within this time. Authorization codes rarely live longer. */

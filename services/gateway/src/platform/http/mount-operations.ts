@@ -2,8 +2,8 @@ import type { Operation } from '@postern/api';
 import { NotFoundError } from '@postern/elicitation';
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { idempotencyKeyOf, noBodySchema } from './parse.ts';
 import { ProblemError } from './problems.ts';
+import { idempotencyKeyOf, noBodySchema } from './request-input.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Immutable<T> = T extends readonly (infer Item)[]

@@ -2,8 +2,7 @@ import { OutboundError, type OutboundFetch, type Provider, type SignIn } from '@
 import type { PaymentProcessor } from '@postern/payment';
 import { describe, expect, it } from 'vitest';
 import { Admission } from './admission.ts';
-import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
-import { Turns } from './turns.ts';
+import { ConcurrencyLimiter, RequestPermit, Turns } from './request-permit.ts';
 import { createUpstream, processorThrough, providerThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
 
 const TIMEOUTS = 5;

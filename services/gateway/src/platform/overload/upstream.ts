@@ -6,12 +6,11 @@ import {
   type SignIn,
 } from '@postern/authorization';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
-import type { OutboundTarget } from '../channels.ts';
+import { type OutboundTarget, wrapFetch } from '../channels.ts';
 import { ProblemError } from '../http/problems.ts';
 import { requestContext, runInScope, scope } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
-import { wrapFetch } from '../outbound/wrap-fetch.ts';
 import type { Overload } from './admission.ts';
 import { Circuit } from './circuit.ts';
 import { ConcurrencyLimiter, type RequestPermit } from './request-permit.ts';
