@@ -35,7 +35,7 @@ const operationsApi = ({ waitingRequests }: Pick<GatewayDeps, 'waitingRequests'>
   // An id that cannot exist has the answer of an unknown one.
   parameters: request => request.params,
   parse,
-  readsAbsentBody: false,
+  acceptsMissingBody: false,
   answersHead: true,
   contextOf: (request, reply) => ({
     caller: callerOf(request),

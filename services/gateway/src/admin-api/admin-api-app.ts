@@ -78,7 +78,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
       operation.parameters === undefined ? undefined : membersOf(operation.parameters, request.params),
     // A member of the path wins over one in query or body.
     parse: (schema, value, _place, { params }) => membersOf(schema, without(value, Object(params))),
-    readsAbsentBody: true,
+    acceptsMissingBody: true,
     answersHead: false,
     authorize(request, { scope }) {
       if (!callerOf(request).scopes.some(each => each === scope)) throw new ProblemError('insufficient_scope');

@@ -187,7 +187,7 @@ export function createDeviceFlow(p: {
           case 'expired':
             return letRetry('start_again');
           case 'granted': {
-            const stored = await p.storeGrant(elicitation, attempt, response.grant, redirectUriFor(elicitation));
+            const stored = await p.storeGrant(elicitation, attempt, response.grant);
             return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
               ? letRetry(stored.result, stored.missing)
               : 'settled';

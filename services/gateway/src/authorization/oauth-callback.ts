@@ -230,14 +230,7 @@ export class OAuthCallback {
     }
 
     // The grant must be for the expected account and cover the requested scopes. It is committed with the outcome.
-    const { callbackMembers } = validated;
-    const stored = await storeGrant(
-      elicitation,
-      record.digest,
-      grant,
-      this.#redirectUriFor(elicitation),
-      callbackMembers,
-    );
+    const stored = await storeGrant(elicitation, record.digest, grant, validated.callbackMembers);
     return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
       ? letRetry(stored.result, stored.missing)
       : settled;
@@ -255,14 +248,7 @@ export class OAuthCallback {
       if (error instanceof AuthorizationError) return fail('provider_refused');
       throw error;
     }
-    const { callbackMembers } = secret;
-    const stored = await storeGrant(
-      elicitation,
-      record.digest,
-      grant,
-      this.#redirectUriFor(elicitation),
-      callbackMembers,
-    );
+    const stored = await storeGrant(elicitation, record.digest, grant, secret.callbackMembers);
     switch (stored.result) {
       case 'completed':
         return stored.elicitation;

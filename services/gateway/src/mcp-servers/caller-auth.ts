@@ -247,7 +247,7 @@ export interface WaitingRequests {
    */
   signalOf(reply: FastifyReply, caller: Caller): AbortSignal;
   /** Aborts the requests whose API keys were revoked. */
-  endOutdated(): void;
+  endWithdrawn(): void;
 }
 
 /** @param ending aborts when no request may wait any longer */
@@ -272,7 +272,7 @@ export function createWaitingRequests(ending: AbortSignal, isCurrent: (caller: C
       });
       return end.signal;
     },
-    endOutdated() {
+    endWithdrawn() {
       for (const [end, caller] of waiting) if (!isCurrent(caller)) end.abort();
     },
   };

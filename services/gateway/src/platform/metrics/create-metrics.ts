@@ -13,7 +13,7 @@ export interface AnsweredRequest {
   /** The pattern of the route; undefined for an unknown path. */
   readonly route: string | undefined;
   /** Whether the request waits for a change, so that its duration says nothing about the gateway. */
-  readonly asksToWait: boolean;
+  readonly isWait: boolean;
   readonly status: number;
   readonly ms: number;
 }
@@ -94,10 +94,10 @@ export function createMetrics(channels: Channels): Metrics {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']);
 
 function createAnswered({ requestSeconds }: Instruments): Metrics['answered'] {
-  return ({ method, route, asksToWait, status, ms }) =>
+  return ({ method, route, isWait, status, ms }) =>
     requestSeconds.observe(
       {
-        surface: surfaceOf(route, asksToWait),
+        surface: surfaceOf(route, isWait),
         method: METHODS.has(method) ? method : 'other',
         route: route ?? 'none',
         status: `${Math.trunc(status / 100)}xx`,
@@ -106,10 +106,10 @@ function createAnswered({ requestSeconds }: Instruments): Metrics['answered'] {
     );
 }
 
-function surfaceOf(route: string | undefined, asksToWait: boolean): string {
+function surfaceOf(route: string | undefined, isWait: boolean): string {
   if (route === undefined) return 'none';
   // Responses of `/v1/events` are long-lived streams.
-  if (route === '/v1/events' || (route === '/v1/elicitations/:elicitationId' && asksToWait)) return 'wait';
+  if (route === '/v1/events' || (route === '/v1/elicitations/:elicitationId' && isWait)) return 'wait';
   if (route.startsWith('/v1/')) return 'api';
   if (route.startsWith('/webhooks/')) return 'webhook';
   if (route === '/livez' || route === '/readyz') return 'health';
