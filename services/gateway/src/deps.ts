@@ -70,7 +70,7 @@ export async function createDeps(
     configuredHosts: configuredHostsOf(config),
   };
   const upstreamOf = createUpstreams({
-    fetch: createOutboundFetch(policy, foundation.outboundConnectionsFor(config)),
+    fetch: createOutboundFetch(policy, foundation.outboundPool.connectionsFor(config)),
     observe: observe.fetch,
     bulkheads: foundation.bulkheads,
   });

@@ -78,12 +78,15 @@ export async function createGeneration(
 ): Promise<Generation> {
   const ending = new AbortController();
   const retired = new AbortController();
+  await using refused = new AsyncDisposableStack();
+  refused.defer(() => foundation.outboundPool.discard());
   const deps = await createDeps(foundation, config, { ending: ending.signal, retired: retired.signal });
   const app = await buildApp(deps);
   const console = consoleIfConfigured(deps);
   const adminApi = await buildAdminApiIfConfigured(deps);
   // The last part that can fail: it has connections.
   const webhooks = await openDeliveries(foundation, config, { before, sweepPauseMs });
+  refused.move();
   let workers: readonly { stop(): Promise<void> }[] = [];
   let notingKeys: Promise<void> | undefined;
 
@@ -120,6 +123,7 @@ export async function createGeneration(
     adminApi,
     deliveries: async () => (await webhooks?.deliveries()) ?? [],
     start(before) {
+      foundation.outboundPool.keep();
       warnOfRiskyConfig(config, deps);
       warnOfConfusableNames(deps);
       notingKeys = noteKeysOf(config, deps);
