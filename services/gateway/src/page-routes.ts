@@ -14,7 +14,7 @@ import { callbackRoutes } from './authorization/oauth-callback.ts';
 import type { GatewayDeps } from './deps.ts';
 import { elicitationPageRoutes } from './elicitations/elicitation-page-routes.ts';
 import { loginRoutes } from './identity/login-routes.ts';
-import { logoutRoutes } from './identity/logout-routes.ts';
+import { logoutRoutes } from './identity/logout.ts';
 import { mePasskeyRoutes } from './identity/passkeys/me-passkey-routes.ts';
 import { createPasskeyNotice } from './identity/passkeys/user-passkeys.ts';
 import { createBrowser } from './pages/browser.ts';

@@ -13,7 +13,7 @@ import { OPERATOR_HANDLER_MS } from '../admin/operator-turns.ts';
 import { InvalidCursorError } from '../admin/shard-lists.ts';
 import { backChannelLogoutRoutes } from '../identity/back-channel-logout.ts';
 import { createIdentityProvider } from '../identity/create-identity.ts';
-import { createProviderLogout } from '../identity/provider-logout.ts';
+import { createProviderLogout } from '../identity/logout.ts';
 import { createSignInFlow } from '../identity/sign-in-flow.ts';
 import { createBrowser } from '../pages/browser.ts';
 import { deferFormParsing } from '../pages/form-body.ts';

@@ -1,6 +1,6 @@
 import type { BrowserSession } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { isLoopbackHost } from '../platform/config/addresses.ts';
+import { isLoopbackHost } from '../platform/config/config-values.ts';
 import { networkOf } from '../platform/http/addresses.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 

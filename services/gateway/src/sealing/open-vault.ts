@@ -10,8 +10,8 @@ import {
   VaultError,
   type VaultKey,
 } from '@postern/vault';
-import { isLoopbackUrl } from '../platform/config/addresses.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { isLoopbackUrl } from '../platform/config/config-values.ts';
 import {
   isLocalKey,
   TRANSACTION_KID,

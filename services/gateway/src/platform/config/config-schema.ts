@@ -2,8 +2,7 @@ import { identityProviderConfigSchema, imageNameSchema, providerConfigSchema } f
 import { locales } from '@postern/pages';
 import { processorConfigSchema, receiptJwkSchema } from '@postern/payment';
 import { z } from 'zod';
-import { addressRangePattern, isAddressRange } from './addresses.ts';
-import { localName, lookMembers, publicUrlSchema } from './config-values.ts';
+import { addressRangePattern, isAddressRange, localName, lookMembers, publicUrlSchema } from './config-values.ts';
 import { consoleConfigSchema } from './console-config.ts';
 import type { ServedImage } from './image-type.ts';
 import { eitherDefault, mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';

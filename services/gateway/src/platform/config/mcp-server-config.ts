@@ -4,8 +4,7 @@ import { kinds } from '@postern/elicitation';
 import { decimalsOf, payeeAccountSchema } from '@postern/payment';
 import type { JWK } from 'jose';
 import { z } from 'zod';
-import { isLoopbackUrl } from './addresses.ts';
-import { localName, lookMembers, slug, webUrl } from './config-values.ts';
+import { isLoopbackUrl, localName, lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
 import { webhookEndpointSchema } from './webhook-config.ts';
 

@@ -1,6 +1,6 @@
-import { isLoopbackUrl } from './addresses.ts';
 import type { ConfigFault } from './config-error.ts';
 import type { ParsedConfig } from './config-schema.ts';
+import { isLoopbackUrl } from './config-values.ts';
 import { hasRedis } from './redis-config.ts';
 
 /** What a gateway offers only with Redis, and whether a configuration asks for it. */
