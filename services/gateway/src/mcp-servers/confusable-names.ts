@@ -65,12 +65,12 @@ const fold = (text: string): string => text.toUpperCase().toLowerCase();
  * Two words look alike if they share a key. Some letters look alike only in upper case, others only in lower case, so the keys fold
  * case at different steps.
  */
-export function confusionKeys(word: string): readonly [string, string] {
+function confusionKeys(word: string): readonly [string, string] {
   return [skeleton(fold(word.normalize('NFKC'))), skeleton(fold(skeleton(word)))];
 }
 
 /** Equal for spellings of one name that differ only in case, apostrophes or hyphens. */
-export function sameNameKey(word: string): string {
+function sameNameKey(word: string): string {
   return fold(word.normalize('NFC'))
     .replace(/[‘’ʼ]/gu, "'")
     .replace(/\p{Pd}/gu, '-');

@@ -251,7 +251,7 @@ export interface PageKit<Deps> {
   readonly views: PageViews;
 }
 
-/** Returns a function that describes scopes of a provider: the operator's text before that of the preset. */
+/** Returns a function that describes scopes of a provider: the operator's text before that of the preset. @internal */
 export function createScopeViews(
   configs: readonly Pick<ProviderConfig, 'name' | 'preset'>[],
   providers: ProviderRegistry,

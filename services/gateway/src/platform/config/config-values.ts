@@ -4,7 +4,7 @@ import { locales } from '@postern/pages';
 import { z } from 'zod';
 
 /** JSON Schema approximation of {@link isLoopbackHost}. */
-export const loopbackHostPattern: string = String.raw`(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])`;
+const loopbackHostPattern: string = String.raw`(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])`;
 
 /** RFC 6761 section 6.3 (`localhost`), RFC 1122 section 3.2.1.3 (127.0.0.0/8), RFC 4291 section 2.5.3 (::1). */
 export function isLoopbackUrl(url: string): boolean {

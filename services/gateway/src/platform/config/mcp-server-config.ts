@@ -30,7 +30,7 @@ const payeeSchema = z.strictObject({
 });
 
 /** What a user must prove to approve a payment, and how much an MCP server may charge. */
-export const paymentPolicySchema = z.strictObject({
+const paymentPolicySchema = z.strictObject({
   processors: z
     .array(slug)
     .min(1)
@@ -99,7 +99,7 @@ export const paymentPolicySchema = z.strictObject({
     .describe('Maximum age of the sign-in of a user who approves a payment, in seconds.'),
 });
 
-export const confirmationPolicySchema = z.strictObject({
+const confirmationPolicySchema = z.strictObject({
   freshSignInSeconds: z
     .int()
     .min(30)
