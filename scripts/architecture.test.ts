@@ -31,7 +31,7 @@ const forTests: readonly string[] = ['@postern/testkit', '@postern/store-sqlite'
 const layers: Readonly<Record<string, Layer>> = {
   'packages/elicitation': {
     mayImport: [],
-    instead: 'declare a port in ports.ts: services/gateway/src/deps.ts hands in what implements it',
+    instead: 'declare a port beside its record: services/gateway/src/deps.ts hands in what implements it',
   },
   'packages/api': { mayImport: [], instead: 'domain and contract meet in services/gateway' },
   'packages/pages': { mayImport: [], instead: 'extend the view types: services/gateway/src/pages fills them' },

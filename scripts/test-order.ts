@@ -27,7 +27,7 @@ export const LONG_FILES: readonly string[] = [
   'test/faults/fuzz/browser-routes.all.test.ts',
   'packages/pages/src/first-view.browser.test.ts',
   'test/replicas/key-service-rotation.all.test.ts',
-  'test/e2e/accessible-every-kind.test.ts',
+  'test/e2e/accessible-every-kind.all.test.ts',
   'test/replicas/completion-notices.all.test.ts',
   'test/console/pages.test.ts',
   'test/e2e/read-only-get.all.test.ts',
@@ -39,11 +39,11 @@ export const LONG_FILES: readonly string[] = [
   'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
   'packages/store-redis/src/redis-topologies.all.integration.test.ts',
   'packages/store-sqlite/src/killed.all.test.ts',
-  'test/local/personal-gateway.test.ts',
+  'test/local/personal-gateway.all.test.ts',
   'test/reload/reload.test.ts',
   'test/admin-api/admin-api.test.ts',
   'packages/elicitation/src/elicitation.model.test.ts',
-  'tools/conformance/src/client/scenarios.test.ts',
+  'tools/conformance/src/client/scenarios.all.test.ts',
 ];
 
 interface TestFile {

@@ -232,7 +232,7 @@ const TITLE =
 const isSlow = (path: string) => /\.all\.(?:integration\.)?test\.ts$/.test(path);
 
 /** Items that only `test --all` shows; the four-minute run shows every other. */
-const onlyInFull: readonly string[] = ['L6'];
+const onlyInFull: readonly string[] = ['L6', 'S251', 'S253'];
 
 describe('the acceptance list', () => {
   const titles = ['packages', 'services', 'tools', 'test', 'infra', 'scripts']

@@ -399,7 +399,8 @@ describe('S139: pages of the console', () => {
   it('S34: have no finding of axe, light and dark, and fit a phone', { timeout: 240_000 }, async () => {
     await withPage({ ...NARROW, colorScheme: 'light', bypassCSP: true }, async page => {
       const seen = new Set<string>();
-      for (const path of paths()) {
+      for (const [nth, path] of paths().entries()) {
+        if (isShortRun && nth % 4 !== 0) continue;
         await page.goto(path);
         // axe-core takes most of the time. The short run leaves it out for a page like those before.
         const isAudited = (await hasNewElement(page, seen)) || !isShortRun;

@@ -54,7 +54,7 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
   [/^npx @postern\/gateway start$/, 'published-packages.all.test.ts runs the program'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,
-    'test/quick-start/dev-gateway.test.ts and dev-options.test.ts start the gateway with these options',
+    'test/quick-start/dev-gateway.all.test.ts and dev-options.test.ts start the gateway with these options',
   ],
   [/^pnpm --filter @postern\/vault wycheproof <testvectors_v1>$/, 'needs vectors that users must download themselves'],
   [/^pnpm --filter @postern\/vault measure$/, 'a measurement, which is never a test'],

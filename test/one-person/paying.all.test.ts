@@ -8,7 +8,7 @@ overAFile([
   ['e2e/payment-attempts.test.ts'],
   ['e2e/payment-endings.all.test.ts'],
   ['e2e/payment-failures.all.test.ts', 'a replica with a revoked key'],
-  ['e2e/payment-races.test.ts'],
+  ['e2e/payment-races.all.test.ts'],
   ['e2e/payment-webhooks.test.ts'],
   ['e2e/passkey.test.ts', 'S211'],
   ['e2e/receipts.test.ts', 'from the history', 'answers everyone else'],

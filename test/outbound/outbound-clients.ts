@@ -279,7 +279,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'identity',
     matches: atWellKnown,
     prepare: signingIn,
-    calls: ['well-known-document.ts'],
+    calls: ['server-metadata.ts'],
   },
   'key set of an identity provider': {
     isKept: true,
@@ -292,7 +292,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'identity',
     matches: at('POST', '/token'),
     prepare: signingIn,
-    calls: ['token-response.ts'],
+    calls: ['token-request.ts'],
   },
   'userinfo of an identity provider': {
     machine: 'identity',
@@ -305,7 +305,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'others',
     matches: atWellKnown,
     prepare: verifyingToken,
-    calls: ['well-known-document.ts'],
+    calls: ['server-metadata.ts'],
   },
   'key set of the issuer of an access token': {
     isKept: true,
@@ -319,7 +319,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'forge',
     matches: atWellKnown,
     prepare: connecting('forge', ['repo']),
-    calls: ['well-known-document.ts'],
+    calls: ['server-metadata.ts'],
   },
   'key set of a provider': {
     isKept: true,
@@ -338,7 +338,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'forge',
     matches: at('POST', '/token', 'authorization_code'),
     prepare: connecting('forge', ['repo']),
-    calls: ['token-response.ts'],
+    calls: ['token-request.ts'],
   },
   'userinfo of a provider': {
     machine: 'forge',
@@ -350,7 +350,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'forge',
     matches: at('POST', '/token', 'refresh_token'),
     prepare: refreshing,
-    calls: ['token-response.ts'],
+    calls: ['token-request.ts'],
   },
   'revocation at a provider': {
     machine: 'forge',
@@ -368,14 +368,14 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'forge',
     matches: at('POST', '/token', DEVICE_GRANT),
     prepare: byDevice('poll'),
-    calls: ['token-response.ts'],
+    calls: ['token-request.ts'],
   },
   'metadata of an authorization server': {
     isKept: true,
     machine: 'remote',
     matches: atWellKnown,
     prepare: connecting('remote-1', []),
-    calls: ['well-known-document.ts'],
+    calls: ['server-metadata.ts'],
   },
   'dynamic registration': {
     isKept: true,
@@ -396,7 +396,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
     machine: 'others',
     matches: at('GET', '/resource/remote-4'),
     prepare: connecting('remote-4', []),
-    calls: ['well-known-document.ts'],
+    calls: ['server-metadata.ts'],
   },
   'a new charge': {
     machine: 'stripe',

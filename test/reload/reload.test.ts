@@ -437,7 +437,7 @@ describe('many reloads', () => {
     const onWarning = ({ message }: Error) => warnings.push(message);
     process.on('warning', onWarning);
     const generations: WeakRef<object>[] = [];
-    for (let round = 0; round < (isShortRun ? 20 : 50); round += 1) {
+    for (let round = 0; round < (isShortRun ? 8 : 50); round += 1) {
       generations.push(new WeakRef(gateway().app));
       await step(round);
     }

@@ -6,7 +6,6 @@ export * from './elicitations.ts';
 export * from './events.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
-export { inertText, isInert, withoutEscapes } from './inert-text.ts';
 export * from './local-text.ts';
 export * from './openapi.ts';
 export * from './operation.ts';

@@ -5,7 +5,11 @@ type Member<Name extends string, Of> = Of extends z.ZodType ? { readonly [N in N
 
 /** What a caller of an operation passes, by its place in the request. */
 export type OperationInput<Of extends Operation> = Member<'parameters', Of['parameters']> &
-  (Of['query'] extends z.ZodType ? { readonly query?: z.input<Of['query']> } : unknown) &
+  (Of['query'] extends z.ZodType
+    ? Record<never, never> extends z.input<Of['query']>
+      ? Partial<Member<'query', Of['query']>>
+      : Member<'query', Of['query']>
+    : unknown) &
   (Of extends { readonly optionalBody: true } ? Partial<Member<'body', Of['body']>> : Member<'body', Of['body']>) &
   (Of extends { readonly requiresIdempotencyKey: string }
     ? { readonly idempotencyKey: string }

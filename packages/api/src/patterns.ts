@@ -1,6 +1,5 @@
 import { z } from 'zod/v4';
-import { isInert } from './inert-text.ts';
-import { INERT_RULE } from './plain-text.ts';
+import { INERT_RULE, isInert } from './plain-text.ts';
 
 /** In UTF-16 code units. */
 export const MAX_PATTERN_LENGTH = 200;

@@ -1,5 +1,5 @@
 import type { PropertySchema } from './form/index.ts';
-import { inertText, withoutEscapes } from './inert-text.ts';
+import { inertText, withoutEscapes } from './plain-text.ts';
 
 /** Words that name what form mode must not carry (MCP: passwords, API keys, access tokens, payment credentials). */
 const texts = [

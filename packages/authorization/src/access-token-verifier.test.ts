@@ -10,7 +10,7 @@ import { createAccessTokenVerifier } from './access-token-verifier.ts';
 import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import { providerConfigSchema } from './presets/expand-preset.ts';
-import { createProviderRegistry } from './provider-registry.ts';
+import { createProviderRegistry } from './provider.ts';
 import { failureCodeOf, failureOf } from './testing/failure-of.ts';
 import { finish } from './testing/finish.ts';
 

@@ -163,9 +163,6 @@ export class AuthorizationError extends Error {
   }
 }
 
-/** Whether the same request may succeed later (RFC 9110 section 15.5.9, RFC 8470, RFC 6585), whatever the body says. */
-export const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
-
 /**
  * Errors at the authorization, token and revocation endpoints (RFC 6749 4.1.2.1 and 5.2, RFC 7009 2.2.1, RFC 8628 3.5,
  * RFC 8707 2, RFC 9449 5 and 8, OpenID Connect Core 3.1.2.6).

@@ -7,6 +7,7 @@ export type { ValidatedCallback } from './callback.ts';
 export { imageNameSchema, type LocalizedText, logoSchema } from './config-values.ts';
 export { slowDownMs } from './device-flow.ts';
 export type { DpopKey } from './dpop.ts';
+export { hasUniqueNames } from './foreign-document.ts';
 export {
   type IdentityProviderConfig,
   identityProviderConfigSchema,
@@ -14,7 +15,6 @@ export {
 } from './identity-provider-config.ts';
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
 export { isSameUrl, issuerNamed, issuersOf, rootedUrl } from './issuer.ts';
-export { hasUniqueNames } from './json-members.ts';
 export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';
 export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {
@@ -25,21 +25,22 @@ export {
 } from './outbound/outbound-fetch.ts';
 export type { OutboundPolicy } from './outbound/outbound-policy.ts';
 export { providerConfigSchema } from './presets/expand-preset.ts';
-export type {
-  AuthorizationStart,
-  CallbackRequest,
-  CodeExchangeRequest,
-  DevicePollResult,
-  DeviceStart,
-  Grant,
-  Provider,
-  RefreshedGrant,
-  RefreshRequest,
-  RevokeRequest,
+export {
+  type AuthorizationStart,
+  type CallbackRequest,
+  type CodeExchangeRequest,
+  createProviderRegistry,
+  type DevicePollResult,
+  type DeviceStart,
+  type Grant,
+  type Provider,
+  type ProviderRegistry,
+  type RefreshedGrant,
+  type RefreshRequest,
+  type RevokeRequest,
 } from './provider.ts';
 export type { ProviderConfig, ProviderConfigInput } from './provider-config.ts';
 export { providerJsonSchema } from './provider-json-schema.ts';
-export { createProviderRegistry, type ProviderRegistry } from './provider-registry.ts';
 export { type ClientPresentation, clientDocument, clientKeySet } from './registration/client-metadata.ts';
 export type { ClientRegistrationStore } from './registration/dynamic-client-registration.ts';
 export { createRemoteRegistrations } from './registration/remote-registration.ts';

@@ -3,14 +3,13 @@ import {
   customFetch,
   decodeJwt,
   errors,
-  type JWK,
   type JWTVerifyOptions,
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
 import { AuthorizationError, type AuthorizationErrorCode, fromLibraryError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { issuersOf } from './issuer.ts';
+import { isSignedFor } from './issuer.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { createMetadataCache } from './server-metadata.ts';
 
@@ -47,25 +46,6 @@ export function claimedIssuer(token: string, code: AuthorizationErrorCode): stri
   } catch {
     throw new AuthorizationError(code);
   }
-}
-
-/**
- * Whether the key of a verified token signs for this issuer. Entra ID publishes the keys for all tenants in one set, and says in
- * `issuer` whose tokens a key signs: a key for personal accounts must not sign for a company.
- */
-export function isSignedFor(
-  issuer: string,
-  p: {
-    readonly kid: string | undefined;
-    readonly keys: readonly JWK[];
-    readonly tenants: readonly string[] | undefined;
-  },
-): boolean {
-  if (p.tenants === undefined) return true;
-  const used = p.keys.filter(key => key.kid === p.kid);
-  const signsFor = (named: unknown) =>
-    typeof named !== 'string' || issuersOf({ issuer: named, tenants: p.tenants }).includes(issuer);
-  return used.length > 0 && used.every(key => signsFor({ issuer: undefined, ...key }.issuer));
 }
 
 /**

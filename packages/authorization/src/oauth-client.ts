@@ -1,9 +1,9 @@
 import * as client from 'openid-client';
-import { AuthorizationError, isPassing } from './authorization-error.ts';
+import { AuthorizationError } from './authorization-error.ts';
 import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import type { DpopKeyPair } from './dpop.ts';
-import type { OutboundFetch } from './outbound/outbound-fetch.ts';
+import { isPassing, type OutboundFetch } from './outbound/outbound-fetch.ts';
 import { isInsecure } from './server-metadata.ts';
 
 /** An issuer that no ID token can have. */

@@ -9,7 +9,9 @@ import {
   apiHostSchema,
   authorizationEndpointSchema,
   callbackParameters,
+  endpointUrlPattern,
   endpointUrlSchema,
+  isEndpointUrl,
   issuerSchema,
   logoSchema,
   markSchema,
@@ -23,8 +25,140 @@ import {
   tokenProtocolParameters,
 } from './config-values.ts';
 import { isTemplate } from './issuer.ts';
-import { revocationConfigSchema } from './revocation-config.ts';
-import { tokenResponseConfigSchema } from './token-response.ts';
+import { revocationRules } from './json-schema-rules.ts';
+
+/** Member names joined by dots: `authed_user.access_token`. */
+const memberPathSchema = z
+  .string()
+  .max(200)
+  .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'must be member names joined by dots');
+
+/** Ten years. A longer lifetime is no lifetime. */
+export const maxLifetimeSeconds = 315_360_000;
+
+const scalarSchema = z.union([z.string().max(200), z.number(), z.boolean(), z.null()]);
+
+/** A member whose value marks a successful response. */
+const successSchema = z.strictObject({ member: memberPathSchema, equals: scalarSchema });
+
+const oauthErrorCodeSchema = z
+  .string()
+  .max(100)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be an error code');
+
+/** How token responses of a provider differ from RFC 6749 section 5. Responses are first mapped and then validated. */
+export const tokenResponseConfigSchema = z.strictObject({
+  format: z.enum(['json', 'form', 'auto']).default('auto').describe('auto: by the content type'),
+  members: z
+    .strictObject({
+      accessToken: memberPathSchema.optional(),
+      tokenType: memberPathSchema.optional(),
+      expiresIn: memberPathSchema.optional(),
+      refreshToken: memberPathSchema.optional(),
+      scope: memberPathSchema.optional(),
+      idToken: memberPathSchema.optional(),
+    })
+    .default({})
+    .describe('Path of a member in the response, e.g. accessToken: authed_user.access_token'),
+  tokenType: z
+    .literal('bearer')
+    .optional()
+    .describe('Token type, regardless of token_type in the response; not with DPoP'),
+  lifetimeSeconds: z.int().min(1).max(maxLifetimeSeconds).optional().describe('Lifetime if the response names none'),
+  success: successSchema.optional().describe('With any other value, or without the member, a 200 is an error'),
+  errorMember: memberPathSchema
+    .default('error')
+    .describe('Path of the error code, also in a 200. The member error is always read too'),
+  refusedErrors: z
+    .array(oauthErrorCodeSchema)
+    .max(50)
+    .default([])
+    .describe('Error codes, besides invalid_grant, for a refresh token that is no longer accepted'),
+});
+
+export type TokenResponseConfig = z.output<typeof tokenResponseConfigSchema>;
+
+/** Placeholder of the client id in a path, as in `https://api.example/applications/{clientId}/grant`. */
+export const clientIdPlaceholder = '{clientId}';
+
+const revocationEndpointSchema = z
+  .string()
+  .max(2000)
+  .refine(
+    value => isEndpointUrl(value.replaceAll(clientIdPlaceholder, 'client')),
+    'must be an https URL without credentials and fragment (http only for loopback hosts)',
+  )
+  // In a host name, the client id would choose the host of the request.
+  .refine(
+    value => !/^[a-z]+:\/\/[^/]*[{}]/i.test(value) && !/[{}]/.test(value.replaceAll(clientIdPlaceholder, '')),
+    'may contain {clientId} in its path, and no other placeholder',
+  )
+  .meta({ pattern: endpointUrlPattern(String.raw`[\/?](?:[^#{}]|\{clientId\})*`) });
+
+/** How the gateway revokes a grant at a provider. */
+export const revocationConfigSchema = z
+  .strictObject({
+    endpoint: revocationEndpointSchema.optional().describe('Default: revocation_endpoint of the metadata'),
+    style: z
+      .enum(['rfc7009', 'bearer', 'custom'])
+      .default('rfc7009')
+      .describe('bearer: a POST with the access token as authorization; custom: as configured by the members below'),
+    token: z
+      .enum(['refresh_token', 'access_token'])
+      .optional()
+      .describe(
+        'Sends only this token. By default, style rfc7009 with reach token sends the refresh token and then the access token, ' +
+          'and everything else only the refresh token. Without a refresh token, the access token is sent',
+      ),
+    reach: z
+      .enum(['token', 'connection', 'grant'])
+      .default('token')
+      .describe(
+        'What one request revokes. token: at least the sent token; connection: the access token and the refresh token ' +
+          'together; grant: everything that the user ever granted to this client',
+      ),
+    method: z.enum(['POST', 'DELETE', 'GET']).optional().describe('Default POST'),
+    body: z.enum(['form', 'json', 'none']).optional().describe('Default form'),
+    parameter: z
+      .string()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Name of the member for the token in the body; default token'),
+    authentication: z
+      .enum(['client', 'basic', 'bearer', 'none'])
+      .optional()
+      .describe(
+        'client: as at the token endpoint; basic: always clientId and clientSecret by HTTP Basic; ' +
+          'bearer: the access token; none: no authentication. Default client',
+      ),
+    success: successSchema.optional().describe('With any other value, or without the member, a 2xx is an error'),
+    unknownTokenErrors: z
+      .array(oauthErrorCodeSchema)
+      .max(50)
+      .default([])
+      .describe('Error codes that mean that the provider no longer knows the token'),
+    unknownTokenStatuses: z
+      .array(z.int().min(400).max(499))
+      .max(10)
+      .default([])
+      .describe('Status codes that mean that the provider no longer knows the token, e.g. 404'),
+  })
+  .superRefine((config, context) => {
+    const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if (config.style !== 'custom') {
+      for (const name of ['method', 'body', 'parameter', 'authentication', 'success'] as const)
+        if (config[name] !== undefined) fault(name, 'is only for style custom');
+      return;
+    }
+    if (config.endpoint === undefined) fault('endpoint', 'is needed for style custom');
+    if (config.body === 'none' && config.authentication !== 'bearer')
+      fault('body', 'must contain the token unless authentication is bearer');
+    if (config.method === 'GET' && config.body !== 'none') fault('body', 'must be none with GET');
+  })
+  .meta({ allOf: revocationRules });
+
+export type RevocationConfig = z.output<typeof revocationConfigSchema>;
 
 /** Matches what `z.httpUrl` accepts, except for unusual notations. */
 const httpUrlPattern = String.raw`^https?:\/\/(?:[^\s@\/?#]*@)?(?:[a-zA-Z0-9](?:[a-zA-Z0-9\-]*[a-zA-Z0-9])?\.)+[a-zA-Z]{2,}(?::\d+)?(?:[\/?#].*)?$`;

@@ -9,9 +9,8 @@ import {
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import { providerConfigSchema } from './presets/expand-preset.ts';
-import type { Provider } from './provider.ts';
+import { createProviderRegistry, type Provider } from './provider.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
-import { createProviderRegistry } from './provider-registry.ts';
 import { providerFrom } from './testing/connect-fixture.ts';
 import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
 import { finish } from './testing/finish.ts';

@@ -1,11 +1,26 @@
-import type { ValidatedCallback } from './callback.ts';
-import type { GrantOrigin } from './client-registration.ts';
+import * as client from 'openid-client';
+import { AuthorizationError } from './authorization-error.ts';
+import { type ValidatedCallback, validateCallback } from './callback.ts';
+import {
+  type ClientRegistrationSource,
+  configuredRegistration,
+  explicitEndpoints,
+  type GrantOrigin,
+  type ResolvedClient,
+} from './client-registration.ts';
 import type { ScopeDescription } from './config-values.ts';
-import type { DeviceAuthorization, DevicePoll } from './device-flow.ts';
-import type { DpopKey, DpopProofRequest } from './dpop.ts';
-import type { RevocationResult } from './revocation.ts';
-import type { TokenType } from './token-response.ts';
-import type { Account } from './user-claims.ts';
+import { type DeviceAuthorization, type DevicePoll, pollDevice, startDevice } from './device-flow.ts';
+import { type DpopKey, type DpopProofRequest, dpopAlgorithm, dpopProof, dpopThumbprint, newDpopKey } from './dpop.ts';
+import { isSameUrl } from './issuer.ts';
+import { createOauthClient } from './oauth-client.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
+import type { ProviderConfig } from './provider-config.ts';
+import { pushAuthorization, pushesAuthorization } from './pushed-authorization.ts';
+import { type RevocationResult, revokeTokens } from './revocation.ts';
+import { describedScopes, scopePolicy } from './scope-policy.ts';
+import { createMetadataCache, type EndpointMetadata, type TokenUse } from './server-metadata.ts';
+import { canVerifyIdTokens, exchangeCode, requestTokens, type TokenGrant, type TokenType } from './token-request.ts';
+import { type Account, connectedAccount } from './user-claims.ts';
 
 export interface StartRequest {
   /** One per MCP server and provider. Without query and fragment. */
@@ -194,4 +209,417 @@ export interface Provider {
   revoke(request: RevokeRequest): Promise<RevocationResult>;
   /** Builds the proof for a request with a bound access token (RFC 9449), without network access. */
   dpopProof(request: DpopProofRequest): Promise<string>;
+}
+
+/** Refusals of a registered client, by refreshes, after which its grants have ended, and the time from the first to the last, in ms. */
+const LASTING_REFUSALS = 3;
+const LASTING_REFUSALS_APART_MS = 2 * 60 * 60_000;
+
+/** How long a user waits for the answer whether the client of a new grant is known, in milliseconds. */
+const ASKED_WITHIN_MS = 2_000;
+
+/** Creates a provider. Its methods throw `AuthorizationError`, and `TypeError` only for invalid arguments. */
+function createProvider(p: {
+  config: ProviderConfig;
+  registrations: ClientRegistrationSource;
+  fetch: OutboundFetch;
+  now: () => number;
+}): Provider {
+  const { config, registrations } = p;
+  const oauthClient = createOauthClient({ fetch: p.fetch, now: p.now });
+  const scopes = scopePolicy(config);
+  const explicit = explicitEndpoints(config);
+  const { tokenResponse, tokenParameters } = config;
+  const usesPkce = config.pkce === 'required';
+
+  const issRequired = (metadata: EndpointMetadata) =>
+    config.requireIss || metadata.authorization_response_iss_parameter_supported === true;
+
+  const scopeParameter = (requested: readonly string[]) =>
+    requested.length > 0 && { [config.scopeParameter]: requested.join(config.requestScopeSeparator) };
+
+  /**
+   * Resolves the client that a grant was issued to. Codes and tokens are sent only by this client, and only to the authorization server
+   * that issued them: any other client could spend a refresh token, or make it count as stolen.
+   */
+  async function resolveAt(origin: GrantOrigin, use?: TokenUse): Promise<ResolvedClient> {
+    // First check, so that an authorization server that the operator configured instead gets no request at all.
+    if (registrations.issuer !== undefined) assertUnchanged(origin.issuer, registrations.issuer);
+    const metadata = await registrations.metadata(origin.issuer, use);
+    assertUnchanged(origin.issuer, metadata.issuer);
+    return registrations.resolve(origin, metadata);
+  }
+
+  /** Returns the resource of the tokens. A remote MCP server's resource is always sent. */
+  function resourceFor(at: ResolvedClient, asked: string | undefined): string | undefined {
+    const resource = asked ?? at.resource;
+    if (resource !== undefined && resource !== at.resource && !config.resources.includes(resource)) {
+      throw new AuthorizationError('resource_not_allowed');
+    }
+    return resource;
+  }
+
+  /** @throws {AuthorizationError} `dpop_unsupported` if the authorization server does not support our key type. */
+  async function dpopKeyFor(metadata: EndpointMetadata): Promise<DpopKey | undefined> {
+    if (config.dpop === 'off') return undefined;
+    if (metadata.dpop_signing_alg_values_supported?.includes(dpopAlgorithm) === false) {
+      throw new AuthorizationError('dpop_unsupported');
+    }
+    return newDpopKey();
+  }
+
+  function assertDpopKey(dpopKey: DpopKey | undefined): void {
+    if (config.dpop === 'required' && dpopKey === undefined) throw new TypeError('the DPoP key is missing');
+  }
+
+  /** Takes the time before the request, because a lifetime starts when the token is issued, not when the response arrives. */
+  function issued(at: ResolvedClient, { response }: TokenGrant, asked: readonly string[], issuedAfter: number) {
+    const { access_token, token_type, expires_in, refresh_token, scope } = response;
+    return {
+      accessToken: access_token,
+      tokenType: token_type,
+      ...(expires_in !== undefined && { expiresAt: issuedAfter + expires_in * 1000 }),
+      ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+      scopes: scopes.granted(scope, asked),
+      clientId: at.registration.clientId,
+    };
+  }
+
+  /** Builds the grant of an authorization code or a device code. */
+  async function granted(
+    at: ResolvedClient,
+    grant: TokenGrant,
+    p: Pick<CodeExchangeRequest, 'heldScopes' | 'heldAccount' | 'dpopKey' | 'redirectUri'> & {
+      readonly asked: readonly string[];
+      readonly issuedAfter: number;
+    },
+  ): Promise<Grant> {
+    const { dpopKey, issuedAfter, redirectUri } = p;
+    refusedClients.delete(at.registration.clientId);
+    await registrations.noteUse(at, redirectUri);
+    const connected = await connectedAccount(oauthClient, at, { config: config.account, grant, dpopKey });
+    const { id_token } = grant.response;
+    // The provider adds scopes to those of one account. The user may have chosen another one.
+    const isHeld = config.incrementalScopes && p.heldAccount === connected?.id;
+    const held = isHeld ? (p.heldScopes ?? []) : [];
+    return {
+      ...issued(at, grant, [...new Set([...p.asked, ...held])], issuedAfter),
+      ...(id_token !== undefined && { idToken: id_token }),
+      ...(connected !== undefined && { account: connected }),
+      // The configured text, which stays the same if the metadata adds or drops a slash.
+      issuer: registrations.issuer ?? at.metadata.issuer,
+      ...(dpopKey !== undefined && { dpopKey }),
+    };
+  }
+
+  /**
+   * Begins a grant. If the authorization server does not know the client that Postern registered (`invalid_client`), the next attempt
+   * registers another one, because no operator can restore it, but not soon again. The request contains nothing of the user.
+   */
+  async function beginning<T>(at: ResolvedClient, redirectUri: URL, work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (isClientRefused(error)) await registrations.retire(at, redirectUri);
+      throw error;
+    }
+  }
+
+  /**
+   * Asks the authorization server whether it knows the client, by a code that does not exist: `invalid_grant` is a yes. A server without
+   * PAR that has lost the client shows its own page at the authorization endpoint, so no answer to a user's request ever says so.
+   */
+  async function isKnown(at: ResolvedClient, redirectUri: URL): Promise<boolean | undefined> {
+    try {
+      await exchangeCode(oauthClient, at, {
+        code: client.randomState(),
+        redirectUri,
+        tokenResponse,
+        dpopKey: await dpopKeyFor(at.metadata),
+        ...(usesPkce && { codeVerifier: client.randomPKCECodeVerifier() }),
+        parameters: { ...tokenParameters, ...(at.resource !== undefined && { resource: at.resource }) },
+      });
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      return isClientRefused(error) ? false : error.providerError === 'invalid_grant' || undefined;
+    }
+    return undefined;
+  }
+
+  /** Retires a client that is no longer known. An answer that the user would wait for too long counts for the next new grant. */
+  async function isReplaced(at: ResolvedClient, redirectUri: URL): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, ASKED_WITHIN_MS, false).unref();
+    const asked = registrations.retireIfUnknown(at, redirectUri, () => isKnown(at, redirectUri));
+    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Resolves a client for a redirect. With PAR, the pushed request says whether it is known. */
+  async function resolveForRedirect(redirectUri: URL): Promise<ResolvedClient> {
+    const at = await registrations.resolveForNewGrant(redirectUri);
+    if (pushesAuthorization(at.metadata, config.pushedAuthorization) || !(await isReplaced(at, redirectUri))) return at;
+    const another = await registrations.resolveForNewGrant(redirectUri);
+    // The first answer about a new client shows what its answers are worth.
+    await isReplaced(another, redirectUri);
+    return another;
+  }
+
+  /** Since when, and how often in a row, refreshes of this process were answered with `invalid_client`, by client id. */
+  const refusedClients = new Map<string, { readonly since: number; readonly times: number }>();
+
+  /**
+   * Ends the grants of a client that Postern registered after refusals that last, each by the refusal of its own refresh. The clients
+   * that the operator configures, or describes in a document, can be mended.
+   */
+  async function refreshing<T>(at: ResolvedClient, redirectUri: URL, work: Promise<T>): Promise<T> {
+    const { clientId } = at.registration;
+    try {
+      const done = await work;
+      refusedClients.delete(clientId);
+      // In the background: the new refresh token must be stored first.
+      void registrations.noteUse(at, redirectUri);
+      return done;
+    } catch (error) {
+      if (!isClientRefused(error)) throw error;
+      const { since, times } = refusedClients.get(clientId) ?? { since: p.now(), times: 0 };
+      refusedClients.set(clientId, { since, times: times + 1 });
+      const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;
+      if (!isLasting) throw error;
+      if (await registrations.giveUp(at, redirectUri, since))
+        throw new AuthorizationError('grant_refused', { providerError: 'invalid_client' });
+      // Another replica has got tokens meanwhile, or the client stays: this refusal is the first in a row.
+      refusedClients.set(clientId, { since: p.now(), times: 1 });
+      throw error;
+    }
+  }
+
+  const provider: Provider = {
+    name: config.name,
+    displayName: config.displayName,
+    scopeDescriptions: describedScopes(config),
+    flow: config.flow,
+    incremental: config.incrementalScopes,
+    revocationReach: config.revocation?.reach ?? 'token',
+    rotatesRefreshTokens: config.refresh?.rotates,
+    apiHosts: config.apiHosts ?? resourceHost(config.mcpResource),
+    spelledScopes: scopes.spelled,
+    requestedScopes: scopes.requested,
+    scopesToRequest: scopes.toRequest,
+
+    destinationHost() {
+      if (explicit) return destinationOf(explicit).host;
+      return registrations.metadata().then(metadata => destinationOf(metadata).host);
+    },
+
+    async start({ redirectUri, state, scopes: asked, resource, expectedAccount, locale }) {
+      assertPlain(redirectUri);
+      const requested = scopes.requested(asked);
+      const at = await resolveForRedirect(redirectUri);
+      const { metadata } = at;
+      if (metadata.authorization_endpoint === undefined) throw new TypeError('a device flow has no redirect');
+      const indicator = resourceFor(at, resource);
+      const codeVerifier = client.randomPKCECodeVerifier();
+      const nonce = requested.includes('openid') && canVerifyIdTokens(metadata) ? client.randomNonce() : undefined;
+      const dpopKey = await dpopKeyFor(metadata);
+
+      const parameters = {
+        // OpenID Connect Core 1.0 section 3.1.2.1. Before the operator's parameters, which may set it.
+        ...(locale !== undefined && requested.includes('openid') && { ui_locales: locale }),
+        ...config.authorizationParameters,
+        response_type: 'code',
+        redirect_uri: redirectUri.href,
+        state,
+        ...(usesPkce && {
+          code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
+          code_challenge_method: 'S256',
+        }),
+        ...scopeParameter(requested),
+        ...(nonce !== undefined && { nonce }),
+        ...(indicator !== undefined && { resource: indicator }),
+        ...(expectedAccount !== undefined && { login_hint: expectedAccount }),
+        ...(dpopKey !== undefined && { dpop_jkt: await dpopThumbprint(dpopKey) }),
+      };
+      const authorizationUrl = pushesAuthorization(metadata, config.pushedAuthorization)
+        ? await beginning(at, redirectUri, pushAuthorization(oauthClient, at, parameters, dpopKey))
+        : oauthClient.authorizationUrl(at, parameters);
+      return {
+        authorizationUrl,
+        codeVerifier,
+        ...(nonce !== undefined && { nonce }),
+        expectedIssuer: metadata.issuer,
+        clientId: at.registration.clientId,
+        issRequired: issRequired(metadata),
+        destinationHost: authorizationUrl.host,
+        ...(dpopKey !== undefined && { dpopKey }),
+      };
+    },
+
+    async validateCallback(request) {
+      const { expectedIssuer } = request;
+      assertUnchanged(expectedIssuer, registrations.issuer ?? (await registrations.metadata(expectedIssuer)).issuer);
+      return validateCallback({ ...request, tenants: config.tenants, callbackMembers: config.callbackMembers });
+    },
+
+    async exchange(request) {
+      const { code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey } = request;
+      assertPlain(redirectUri);
+      const requested = scopes.requested(asked);
+      const at = await resolveAt({ ...request, issuer: request.expectedIssuer });
+      const indicator = resourceFor(at, resource);
+      assertDpopKey(dpopKey);
+
+      const issuedAfter = p.now();
+      const grant = await exchangeCode(oauthClient, at, {
+        code,
+        redirectUri,
+        nonce,
+        dpopKey,
+        tokenResponse,
+        ...(usesPkce && { codeVerifier }),
+        parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
+      });
+      return granted(at, grant, { ...request, asked: [...requested, ...asked], issuedAfter });
+    },
+
+    async startDevice({ redirectUri, scopes: asked, resource }) {
+      const requested = scopes.requested(asked);
+      const at = await registrations.resolveForNewGrant(redirectUri);
+      const indicator = resourceFor(at, resource);
+      const dpopKey = await dpopKeyFor(at.metadata);
+      const request = { ...scopeParameter(requested), ...(indicator !== undefined && { resource: indicator }) };
+      const device = await beginning(at, redirectUri, startDevice(oauthClient, at, request));
+      const destinationHost = new URL(device.verificationUri).host;
+      return {
+        ...device,
+        destinationHost,
+        expectedIssuer: at.metadata.issuer,
+        clientId: at.registration.clientId,
+        ...(dpopKey !== undefined && { dpopKey }),
+      };
+    },
+
+    async pollDevice(request) {
+      const { deviceCode, scopes: asked, resource, dpopKey } = request;
+      const requested = scopes.requested(asked);
+      const at = await resolveAt({ ...request, issuer: request.expectedIssuer });
+      const indicator = resourceFor(at, resource);
+      assertDpopKey(dpopKey);
+      const issuedAfter = p.now();
+      const poll = await pollDevice(oauthClient, at, {
+        deviceCode,
+        dpopKey,
+        tokenResponse,
+        parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
+      });
+      if (poll.result !== 'granted') return poll;
+      const grant = await granted(at, poll.grant, {
+        ...request,
+        asked: [...requested, ...asked],
+        issuedAfter,
+      });
+      return { result: 'granted', grant };
+    },
+
+    async refresh({ refreshToken, scopes: held, resource, dpopKey, beforeSending, ...origin }) {
+      const at = await resolveAt(origin, 'refresh');
+      const indicator = resourceFor(at, resource);
+      const { endpoint, parameters, tokenResponse: differing } = config.refresh ?? {};
+      const elsewhere = endpoint === undefined ? at : { ...at, metadata: { ...at.metadata, token_endpoint: endpoint } };
+
+      beforeSending?.();
+      const issuedAfter = p.now();
+      const refresh = requestTokens(oauthClient, elsewhere, {
+        grantType: 'refresh_token',
+        dpopKey,
+        tokenResponse: differing ?? tokenResponse,
+        parameters: {
+          ...tokenParameters,
+          ...parameters,
+          refresh_token: refreshToken,
+          ...(indicator !== undefined && { resource: indicator }),
+        },
+      });
+      return issued(at, await refreshing(at, origin.redirectUri, refresh), held, issuedAfter);
+    },
+
+    async isRevocable() {
+      if (config.revocation?.endpoint !== undefined) return true;
+      if (explicit) return false;
+      try {
+        return (await registrations.metadata()).revocation_endpoint !== undefined;
+      } catch (error) {
+        if (!(error instanceof AuthorizationError)) throw error;
+        return true;
+      }
+    },
+
+    async revoke({ accessToken, refreshToken, dpopKey, ...origin }) {
+      const at = await resolveAt(origin, 'revocation');
+      return revokeTokens(oauthClient, at, { config: config.revocation, accessToken, refreshToken, dpopKey });
+    },
+
+    dpopProof: request => dpopProof(request, p.now()),
+  };
+  return provider;
+}
+
+/** Returns a URL on the server to which the browser goes. In a device flow, the verification URI is not known yet. */
+function destinationOf(metadata: EndpointMetadata): URL {
+  return new URL(metadata.authorization_endpoint ?? metadata.device_authorization_endpoint ?? metadata.token_endpoint);
+}
+
+const isClientRefused = (error: unknown): boolean =>
+  error instanceof AuthorizationError && error.providerError === 'invalid_client';
+
+function assertPlain(redirectUri: URL): void {
+  if (redirectUri.search !== '' || redirectUri.hash !== '')
+    throw new TypeError('a redirect URI has no query or fragment');
+}
+
+/**
+ * Throws unless the recorded issuer is the current one. A record without an issuer matches only a provider without an issuer.
+ * It never counts as the current issuer.
+ */
+function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
+  const isSame = recorded === undefined || current === undefined ? recorded === current : isSameUrl(recorded, current);
+  if (!isSame) throw new AuthorizationError('issuer_mismatch');
+}
+
+/** A remote MCP server receives its own tokens, and no other host does. As `apiHosts` spells it: without a port it is port 443. */
+function resourceHost(mcpResource: string | undefined): string[] | undefined {
+  if (mcpResource === undefined) return undefined;
+  const { protocol, host, port } = new URL(mcpResource);
+  return [protocol === 'http:' && port === '' ? `${host}:80` : host];
+}
+
+/** The configured providers by name. Metadata is fetched when a provider is first used. */
+export interface ProviderRegistry {
+  get(name: string): Provider | undefined;
+  readonly names: readonly string[];
+}
+
+/** @throws {TypeError} if two providers have the same name, or if `registrationsOf` is missing for a remote MCP server */
+export function createProviderRegistry(p: {
+  providers: readonly ProviderConfig[];
+  fetch: OutboundFetch;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** For providers of remote MCP servers (`mcpResource`), which are discovered and, without `clientId`, registered. */
+  registrationsOf?: (config: ProviderConfig) => ClientRegistrationSource;
+}): ProviderRegistry {
+  const metadata = createMetadataCache(p);
+  const providers = new Map<string, Provider>();
+
+  function registrations(config: ProviderConfig): ClientRegistrationSource {
+    if (config.mcpResource === undefined) return configuredRegistration(config, metadata);
+    if (p.registrationsOf === undefined) throw new TypeError(`nothing registers provider ${config.name}`);
+    return p.registrationsOf(config);
+  }
+
+  for (const config of p.providers) {
+    if (providers.has(config.name)) throw new TypeError(`two providers are named ${config.name}`);
+    const provider = { config, registrations: registrations(config), fetch: p.fetch, now: p.now };
+    providers.set(config.name, createProvider(provider));
+  }
+  return { get: name => providers.get(name), names: [...providers.keys()] };
 }

@@ -3,9 +3,9 @@ import { AuthorizationError, errorFromProvider, fromLibraryError } from './autho
 import { clientSecretBasic, createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopProof } from './dpop.ts';
-import { jsonMembers, memberAt } from './json-members.ts';
+import { jsonMembers, memberAt } from './foreign-document.ts';
 import type { OauthClient } from './oauth-client.ts';
-import { clientIdPlaceholder, type RevocationConfig, revocationConfigSchema } from './revocation-config.ts';
+import { clientIdPlaceholder, type RevocationConfig, revocationConfigSchema } from './provider-config.ts';
 
 interface TokensToRevoke {
   readonly accessToken: string;

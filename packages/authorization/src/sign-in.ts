@@ -7,8 +7,7 @@ import { issuerNamed } from './issuer.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from './server-metadata.ts';
-import { exchangeCode } from './token-request.ts';
-import { clockToleranceSeconds } from './token-response.ts';
+import { clockToleranceSeconds, exchangeCode } from './token-request.ts';
 import { displayText, subjectFromClaims, textsOfClaim, userinfo } from './user-claims.ts';
 
 export interface SignInRequest {

@@ -2,7 +2,7 @@ import * as client from 'openid-client';
 import { AuthorizationError, type AuthorizationErrorCode, fromLibraryError } from './authorization-error.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopKeyPair } from './dpop.ts';
-import { type JsonMembers, jsonMembers, memberAt } from './json-members.ts';
+import { type JsonMembers, jsonMembers, memberAt } from './foreign-document.ts';
 import type { OauthClient } from './oauth-client.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import type { TokenGrant } from './token-request.ts';

@@ -1,8 +1,7 @@
 import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
 import { describe, expect, test } from 'vitest';
-import type { Elicitation } from './elicitation.ts';
-import type { Charge } from './requests.ts';
+import type { Charge, Elicitation } from './elicitation.ts';
 import { approve, expectUnchanged, unknownId } from './testing/approval-bench.ts';
 import { answered, approval, asked, chargeAt, charging, person, requests, shown } from './testing/kind-bench.ts';
 import { alice, bob, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';

@@ -1,10 +1,17 @@
-import { assertAttempt } from './attempts.ts';
-import { type Elicitation, type ElicitationOf, isCharging, isOfKind, isTerminal } from './elicitation.ts';
+import {
+  type Approval,
+  type Charge,
+  type Elicitation,
+  type ElicitationOf,
+  isCharging,
+  isOfKind,
+  isShownBy,
+  isTerminal,
+  type PaymentMode,
+} from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
-import type { Decision, Moves } from './moves.ts';
-import type { Approval, Charge, PaymentMode } from './requests.ts';
-import { isShownBy } from './requests.ts';
+import { assertAttempt, type Decision, type Moves } from './moves.ts';
 import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 
 export interface ApprovalsDeps extends Pick<Moves, 'move'> {

@@ -1,18 +1,16 @@
 import { covers, type NewConnection } from './connection.ts';
-import type { OneTime } from './decisions.ts';
 import {
   type Elicitation,
   type ElicitationOf,
   type FailureCode,
   isCharging,
   isOfKind,
-  isTerminal,
   type RetryReason,
 } from './elicitation.ts';
-import { AlreadyEndedError, IllegalTransitionError, paymentInProgress } from './errors.ts';
-import { connectionIdOf, type ElicitationId } from './ids.ts';
-import type { Moves } from './moves.ts';
-import { isSameSubject } from './subject.ts';
+import { IllegalTransitionError, paymentInProgress } from './errors.ts';
+import { connectionIdOf, type ElicitationId, isSameSubject } from './ids.ts';
+import { assertAttempt, type Moves } from './moves.ts';
+import type { OneTime } from './one-time.ts';
 
 /**
  * The ends of an attempt. Each verb names its attempt, and only the one in progress counts: a response that a newer attempt, a
@@ -84,18 +82,6 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
   }
 
   return { retry, hold, complete, fail };
-}
-
-type Attempted = Elicitation & { readonly status: 'active' | 'verifying' };
-
-/**
- * A response must belong to the attempt in progress; any other attempt is stale.
- * @throws AlreadyEndedError, IllegalTransitionError
- */
-export function assertAttempt(current: Elicitation, attempt: string, verb: string): asserts current is Attempted {
-  if (isTerminal(current)) throw new AlreadyEndedError(current.status);
-  if (current.status === 'pending' || current.attempt !== attempt)
-    throw new IllegalTransitionError(current.status, verb);
 }
 
 /** @throws AlreadyEndedError, IllegalTransitionError */

@@ -1,6 +1,5 @@
-import type { BrowserSessionId, ElicitationId } from './ids.ts';
+import type { BrowserSessionId, ElicitationId, Subject } from './ids.ts';
 import type { StorageQuota } from './mcp-server.ts';
-import type { Subject } from './subject.ts';
 
 /** A signed-in browser. The id is the cookie's value; stores keep only its digest. */
 export interface BrowserSession {

@@ -1,5 +1,4 @@
-import type { ConnectionId, ElicitationId, RevocationId } from './ids.ts';
-import type { Subject } from './subject.ts';
+import type { ConnectionId, ElicitationId, RevocationId, Shard, Subject } from './ids.ts';
 
 /** Why a connection is unusable until the user authorizes again. */
 export const lossReasons = [
@@ -233,4 +232,32 @@ export interface ConnectionStore {
     readonly revocationId?: RevocationId;
     readonly connectedUntil?: number;
   }): Promise<Connection | undefined>;
+}
+
+/** A grant to be revoked at its provider. Its tokens stay sealed as in the connection. */
+export interface Revocation
+  extends Pick<
+    Connection,
+    'owner' | 'subject' | 'provider' | 'resource' | 'account' | 'elicitationId' | 'sealedTokens'
+  > {
+  readonly revocationId: RevocationId;
+  readonly createdAt: number;
+  /** Number of claims, including this one. */
+  readonly attempts: number;
+}
+
+export type NewRevocation = Omit<Revocation, 'createdAt' | 'attempts'>;
+
+/** Grants to be revoked at their providers. */
+export interface RevocationStore {
+  /** Adds a grant that never became a connection, due immediately. Repeating it under its id changes nothing. */
+  add(revocation: NewRevocation): Promise<void>;
+  /** Claims the due revocations of the shard, each for one caller until the lease expires. */
+  claim(shard: Shard, p: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Revocation[]>;
+  /** Claims one by its id, due or not, for one caller until the lease expires; undefined if it is gone or claimed. */
+  claimOne(revocationId: RevocationId, leaseMs: number): Promise<Revocation | undefined>;
+  /** Deletes a revocation that is done or given up. */
+  finish(revocation: Pick<Revocation, 'revocationId' | 'owner'>): Promise<void>;
+  /** Schedules the next attempt. */
+  postpone(revocationId: RevocationId, delayMs: number): Promise<void>;
 }

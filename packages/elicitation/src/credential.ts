@@ -1,7 +1,6 @@
 import { generationNumber } from './connection.ts';
-import type { CredentialId, ElicitationId } from './ids.ts';
-import type { LocalText } from './requests.ts';
-import type { Subject } from './subject.ts';
+import type { LocalText } from './elicitation.ts';
+import type { CredentialId, ElicitationId, Subject } from './ids.ts';
 
 /** A secret that a user typed and an MCP server may read repeatedly, owned like a connection. One per owner, subject and name. */
 export interface Credential {

@@ -10,16 +10,11 @@ import {
 import type { ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { Moves } from './moves.ts';
-import type { OneTimeRecord } from './one-time.ts';
+import type { OneTime } from './one-time.ts';
 import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 
 export interface DecisionsDeps extends Pick<Moves, 'move'> {
   readonly assertSamePerson: SamePersonCheck;
-}
-
-export interface OneTime {
-  readonly record: OneTimeRecord;
-  readonly ttlMs: number;
 }
 
 /** Decisions of the user on the page, and the cancellation by the MCP server before the user has answered. */

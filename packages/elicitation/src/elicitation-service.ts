@@ -1,21 +1,20 @@
 import { createApprovals } from './approvals.ts';
 import { createAttempts } from './attempts.ts';
-import type { Audit } from './audit.ts';
 import type { ConnectionStore } from './connection.ts';
 import { createDecisions } from './decisions.ts';
+import type { Audit, Clock } from './elicitation.ts';
 import type { ElicitationStore } from './elicitation-store.ts';
 import type { Entropy } from './ids.ts';
 import { createIssuance } from './issuance.ts';
 import type { ProviderFacts } from './mcp-server.ts';
 import { createMoves } from './moves.ts';
-import type { Clock, Notifier } from './ports.ts';
 import { createReading } from './reading.ts';
 import { createRedemption } from './redemption.ts';
 import { createSamePersonCheck } from './same-person-check.ts';
 import { createSubmissions } from './submissions.ts';
+import type { Notifier } from './waiters.ts';
 
 export type { Settlement } from './approvals.ts';
-export type { OneTime } from './decisions.ts';
 export type { Issued, IssueElicitation, RequestInput } from './issuance.ts';
 
 export interface ElicitationServiceDeps {

@@ -1,20 +1,9 @@
-import type { Connection, NewConnection } from './connection.ts';
-import type { Credential, NewCredential } from './credential.ts';
-import type {
-  ActiveElicitation,
-  CompletedElicitation,
-  Elicitation,
-  EndedElicitation,
-  FailedElicitation,
-  PendingElicitation,
-  TerminalElicitation,
-  VerifyingElicitation,
-} from './elicitation.ts';
-import type { ConnectionId, CredentialId, ElicitationId, Shard } from './ids.ts';
+import type { Connection } from './connection.ts';
+import type { Credential } from './credential.ts';
+import type { CompletedElicitation, Elicitation, PendingElicitation, TerminalElicitation } from './elicitation.ts';
+import type { ConnectionId, CredentialId, ElicitationId, Shard, Subject } from './ids.ts';
 import type { StorageQuota } from './mcp-server.ts';
-import type { OneTimeRecord } from './one-time.ts';
-import type { Subject } from './subject.ts';
-import type { TransitionEvent } from './transitions.ts';
+import type { TransitionElicitation } from './transitions.ts';
 
 /** A new elicitation without the members that the store decides (version, times). */
 export type NewElicitation = Omit<PendingElicitation, 'version' | 'status' | 'createdAt' | 'expiresAt'>;
@@ -85,41 +74,6 @@ export type CreateResult =
 export interface OverQuota {
   readonly result: 'over_quota';
   readonly retryAfterMs: number;
-}
-
-/** What a transition decides. The store decides version and times. */
-export type NextElicitation =
-  | (Pick<PendingElicitation, 'status' | 'retryReason' | 'missing'> & {
-      /** Only for `widen`. */ readonly scopes?: readonly string[];
-    })
-  | Pick<ActiveElicitation, 'status' | 'attempt' | 'approval' | 'charge'>
-  | Pick<VerifyingElicitation, 'status' | 'attempt'>
-  | Pick<CompletedElicitation, 'status' | 'outcome'>
-  | Pick<FailedElicitation, 'status' | 'failure'>
-  | Pick<EndedElicitation, 'status'>;
-
-export interface TransitionElicitation {
-  /** The elicitation that the decision was made on. Its version must still be the stored one. */
-  readonly current: Elicitation;
-  readonly events: readonly TransitionEvent[];
-  readonly next: NextElicitation;
-  readonly operationId: string;
-  /** Replaces that of the attempt in progress: a late response finds it spent for ten minutes. So attempts do not add up in the quota. */
-  readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
-  readonly putConnection?: NewConnection;
-  readonly putCredential?: NewCredential;
-  /**
-   * Typed values, sealed by the vault. Kept as long as the elicitation, even after redemption, because a repeat gets them again.
-   */
-  readonly putResult?: { readonly sealed: string };
-  /** Shortens the remaining lifetime to at most this. Never extends it. */
-  readonly expiresWithinMs?: number;
-  /**
-   * For the approval of a payment: counts its amount for 24 hours. Refused if the sum with the user's other approvals in that
-   * time, for the same MCP server and currency, would exceed this value in minor units. A payment that ends unpaid or reopens no
-   * longer counts.
-   */
-  readonly countWithin?: number;
 }
 
 export type TransitionResult =

@@ -1,8 +1,7 @@
-import type { Elicitation, ElicitationStatus } from './elicitation.ts';
+import type { Elicitation, ElicitationStatus, Kind } from './elicitation.ts';
 import type { ElicitationId, Shard } from './ids.ts';
 import type { Payment, PaymentEventType } from './payment.ts';
-import type { Watch } from './ports.ts';
-import type { Kind } from './requests.ts';
+import type { Watch } from './waiters.ts';
 
 /** An event of an elicitation: thin, without secrets and without anything the user typed. */
 export interface ElicitationEvent {

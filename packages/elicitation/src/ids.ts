@@ -1,5 +1,18 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
-import type { Subject } from './subject.ts';
+
+/**
+ * The person an elicitation is for: an issuer and the immutable identifier that issuer gave them. Never an e-mail
+ * address or a display name, because those are reassigned (OpenID Connect Core 1.0 section 5.7).
+ */
+export interface Subject {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** Compares by exact string; issuers are not normalised (OpenID Connect Discovery 1.0 section 3, RFC 9207 section 2.4). */
+export function isSameSubject(a: Subject, b: Subject): boolean {
+  return a.issuer === b.issuer && a.subject === b.subject;
+}
 
 /**
  * A shard is the Redis hash tag of one user: two hex digits of a hash of the subject. Every id contains it, so an id alone leads

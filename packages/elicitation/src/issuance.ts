@@ -1,12 +1,19 @@
-import { about } from './audit.ts';
 import { type Connection, covers, serves } from './connection.ts';
 import { answersCredential, type Credential } from './credential.ts';
 import {
+  type AuthorizationRequest,
+  about,
+  askDigest,
+  type Clock,
   type CompletedElicitation,
+  type CredentialRequest,
   type Elicitation,
+  type ElicitationRequest,
   isOfKind,
   isTerminal,
   isUnredeemed,
+  type LocalText,
+  type PaymentRequest,
   type RequestedBy,
 } from './elicitation.ts';
 import type { CreateElicitation, IdempotencyKey } from './elicitation-store.ts';
@@ -26,20 +33,11 @@ import {
   type Entropy,
   newElicitationId,
   newOperationId,
+  type Subject,
   shardOf,
 } from './ids.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
 import { MAX_TRIES, type Moves, type MovesDeps } from './moves.ts';
-import type { Clock } from './ports.ts';
-import {
-  type AuthorizationRequest,
-  askDigest,
-  type CredentialRequest,
-  type ElicitationRequest,
-  type LocalText,
-  type PaymentRequest,
-} from './requests.ts';
-import type { Subject } from './subject.ts';
 
 export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
   readonly providers: (name: string) => ProviderFacts | undefined;

@@ -1,5 +1,5 @@
+import type { Kind } from './elicitation.ts';
 import type { Shard } from './ids.ts';
-import type { Kind } from './requests.ts';
 
 /**
  * Lists and counts over all users, for operators. The commit that writes a record writes its list entry. Every port throws

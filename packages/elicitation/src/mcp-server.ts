@@ -1,6 +1,5 @@
-import type { IdentityMode } from './elicitation.ts';
+import type { IdentityMode, Kind } from './elicitation.ts';
 import { SHARDS } from './ids.ts';
-import type { Kind } from './requests.ts';
 
 /** A registered caller of the API, and its permissions. */
 export interface McpServer {

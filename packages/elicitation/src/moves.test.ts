@@ -1,12 +1,13 @@
 import { createSqliteStores } from '@postern/store-sqlite';
 import { createFakeClock } from '@postern/testkit';
 import { describe, expect, test } from 'vitest';
-import type { TransitionElicitation, TransitionResult } from './elicitation-store.ts';
+import type { TransitionResult } from './elicitation-store.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
 import { MAX_TRIES } from './moves.ts';
 import { alice, mcpServer, oneTime, signedIn } from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
 import { storeWith } from './testing/store-with.ts';
+import type { TransitionElicitation } from './transitions.ts';
 
 /** A bench whose store can return a different result for a transition. */
 function createBench() {

@@ -1,8 +1,16 @@
-import { type Audit, type AuditFact, about } from './audit.ts';
-import { type Elicitation, isCharging, isTerminal } from './elicitation.ts';
-import type { ElicitationStore, TransitionElicitation } from './elicitation-store.ts';
-import { contention, DailyLimitError, NotFoundError, paymentInProgress, QuotaExceededError } from './errors.ts';
+import { type Audit, type AuditFact, about, type Elicitation, isCharging, isTerminal } from './elicitation.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
+import {
+  AlreadyEndedError,
+  contention,
+  DailyLimitError,
+  IllegalTransitionError,
+  NotFoundError,
+  paymentInProgress,
+  QuotaExceededError,
+} from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
+import type { TransitionElicitation } from './transitions.ts';
 
 export interface MovesDeps {
   readonly elicitations: ElicitationStore;
@@ -92,3 +100,15 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
 }
 
 export type Moves = ReturnType<typeof createMoves>;
+
+type Attempted = Elicitation & { readonly status: 'active' | 'verifying' };
+
+/**
+ * A response must belong to the attempt in progress; any other attempt is stale.
+ * @throws AlreadyEndedError, IllegalTransitionError
+ */
+export function assertAttempt(current: Elicitation, attempt: string, verb: string): asserts current is Attempted {
+  if (isTerminal(current)) throw new AlreadyEndedError(current.status);
+  if (current.status === 'pending' || current.attempt !== attempt)
+    throw new IllegalTransitionError(current.status, verb);
+}

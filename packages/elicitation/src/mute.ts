@@ -1,4 +1,4 @@
-import type { Subject } from './subject.ts';
+import type { Subject } from './ids.ts';
 
 /** A user lets an MCP server ask nothing more. Neither other MCP servers of its group nor its connections are affected. */
 export interface Mute {

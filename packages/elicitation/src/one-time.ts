@@ -12,6 +12,12 @@ export interface OneTimeRecord {
   readonly sealed: string;
 }
 
+/** A record to be stored in the commit of a transition, and its lifetime in milliseconds. */
+export interface OneTime {
+  readonly record: OneTimeRecord;
+  readonly ttlMs: number;
+}
+
 export type ConsumeResult =
   /** Exactly one caller ever gets this. */
   | { readonly result: 'taken'; readonly record: OneTimeRecord }

@@ -1,6 +1,5 @@
-import type { Shard } from './ids.ts';
+import type { Shard, Subject } from './ids.ts';
 import type { StorageQuota } from './mcp-server.ts';
-import type { Subject } from './subject.ts';
 
 /** A user's WebAuthn credential, for approvals above a threshold. Contains a public key and no secret. */
 export interface Passkey {

@@ -1,10 +1,10 @@
-import { type Elicitation, isTerminal, type TerminalElicitation } from './elicitation.ts';
+import { type Clock, type Elicitation, isTerminal, type TerminalElicitation } from './elicitation.ts';
 import type { ElicitationStore } from './elicitation-store.ts';
 import { NotFoundError } from './errors.ts';
 import type { ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
-import type { Clock, Notifier } from './ports.ts';
 import { isSamePerson, type Visitor } from './same-person-check.ts';
+import type { Notifier } from './waiters.ts';
 
 export interface ReadingDeps {
   readonly elicitations: ElicitationStore;

@@ -1,5 +1,4 @@
-import { type Audit, about } from './audit.ts';
-import type { CompletedElicitation } from './elicitation.ts';
+import { type Audit, about, type CompletedElicitation } from './elicitation.ts';
 import type { ElicitationStore } from './elicitation-store.ts';
 import { DomainError, NotFoundError } from './errors.ts';
 import { digestOf, type ElicitationId } from './ids.ts';

@@ -1,7 +1,6 @@
-import { type Audit, about } from './audit.ts';
-import type { Elicitation } from './elicitation.ts';
+import { type Audit, about, type Elicitation } from './elicitation.ts';
 import { WrongPersonError } from './errors.ts';
-import { isSameSubject, type Subject } from './subject.ts';
+import { isSameSubject, type Subject } from './ids.ts';
 
 /**
  * The person at the browser, as far as proven: signed in as a subject, or the only user of a machine whose public URL is a

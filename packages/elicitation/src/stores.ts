@@ -1,26 +1,28 @@
 import type { BrowserSessionStore } from './browser-session.ts';
-import type { Connection, ConnectionStore } from './connection.ts';
+import type { Connection, ConnectionStore, RevocationStore } from './connection.ts';
 import type { Credential, CredentialStore } from './credential.ts';
 import type { Elicitation } from './elicitation.ts';
 import type { ElicitationStore, IdempotencyStore } from './elicitation-store.ts';
 import type { ElicitationEvent, EventFeed, EventOutbox } from './events.ts';
-import type { ConnectionId, Shard } from './ids.ts';
+import type { ConnectionId, Shard, Subject } from './ids.ts';
 import type { CountReader, RecordLists } from './listing.ts';
 import type { StorageQuota } from './mcp-server.ts';
 import type { MuteStore } from './mute.ts';
 import type { OneTimeStore } from './one-time.ts';
 import type { PasskeyStore } from './passkey.ts';
-import type { PaymentStore } from './payment-store.ts';
-import type { Notifier } from './ports.ts';
-import type { RevocationStore } from './revocation.ts';
-import type { Subject } from './subject.ts';
+import type { PaymentStore } from './payment.ts';
+import type { Notifier } from './waiters.ts';
 
 export const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * Every port that a gateway needs, whatever its store is. The ports that only the operation of a gateway needs are declared here. All of
- * their methods throw StoreUnavailableError if the store does not answer.
+ * Every port that a gateway needs, whatever its store is. The port of a record is declared beside the record; the ports that only the
+ * operation of a gateway needs are declared here.
+ *
+ * In every store, check and write are one verb: no port offers "get" followed by "update". Every mutation takes an operation id
+ * or a digest, so that repeating it after a lost response is harmless. All verbs throw StoreUnavailableError if the store does
+ * not answer.
  */
 export interface Stores extends AsyncDisposable {
   readonly elicitations: ElicitationStore;

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NewCredential } from './credential.ts';
-import { type Elicitation, type ElicitationOf, isOfKind, isTerminal } from './elicitation.ts';
+import { type Elicitation, type ElicitationOf, isOfKind, isShownBy, isTerminal } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
-import { credentialIdOf, type ElicitationId } from './ids.ts';
+import { credentialIdOf, type ElicitationId, isSameSubject } from './ids.ts';
 import type { Decision, Moves } from './moves.ts';
-import { isShownBy } from './requests.ts';
 import type { SamePersonCheck, Visitor } from './same-person-check.ts';
-import { isSameSubject } from './subject.ts';
 
 export interface SubmissionsDeps extends Pick<Moves, 'move'> {
   readonly assertSamePerson: SamePersonCheck;

@@ -1,10 +1,17 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { assertTransition, type ProposedTransition, timingOf } from './apply-transition.ts';
 import type { NewCredential } from './credential.ts';
 import type { Elicitation, ElicitationStatus, TerminalElicitation } from './elicitation.ts';
-import type { TransitionElicitation } from './elicitation-store.ts';
 import { approval, chargeAt, requests } from './testing/kind-bench.ts';
-import { assertMove, type TerminalStatus, type TransitionEvent, transitions } from './transitions.ts';
+import {
+  assertMove,
+  assertTransition,
+  type ProposedTransition,
+  type TerminalStatus,
+  type TransitionElicitation,
+  type TransitionEvent,
+  timingOf,
+  transitions,
+} from './transitions.ts';
 
 const events = [
   'engage',

@@ -1,5 +1,14 @@
-import { parseElicitationId, type Shard, shardIn } from './ids.ts';
-import type { Notifier, Watch } from './ports.ts';
+import { type ConnectionId, type ElicitationId, parseElicitationId, type Shard, shardIn } from './ids.ts';
+
+/** Registered before a read, so that a change between reading and waiting is not lost. */
+export interface Watch extends Disposable {
+  /** Resolves on a wake-up since the last call, after `timeoutMs`, or on abort. Only a hint: the caller reads again. */
+  next(timeoutMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Notifier {
+  watch(id: ElicitationId | ConnectionId): Watch;
+}
 
 type CommitListener = (shard: Shard | undefined) => void;
 

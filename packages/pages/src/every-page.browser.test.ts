@@ -180,7 +180,7 @@ const inFull: Round = {
   hasFirstViews: true,
 };
 const rounds: readonly Round[] = isShortRun
-  ? [{ ...inFull, looks: [light], hasMedia: false }]
+  ? [{ ...inFull, looks: [light], hasMedia: false, pages: inEveryLook }]
   : [
       inFull,
       {

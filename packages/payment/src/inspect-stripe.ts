@@ -2,8 +2,8 @@ import { Stripe } from 'stripe';
 import { z } from 'zod';
 import type { ProcessorInspection, ProcessorOptions } from './processor.ts';
 import type { StripeConfig } from './processor-config.ts';
-import { unavailableOf } from './stripe-errors.ts';
 import { createStripe } from './stripe-processor.ts';
+import { unavailableOf } from './stripe-responses.ts';
 import { webhookTypes } from './stripe-webhook.ts';
 
 /** Ids that no object has. Stripe checks the permission before it looks for the object. */

@@ -10,15 +10,18 @@ import {
 } from './processor.ts';
 import type { StripeConfig } from './processor-config.ts';
 import { checkStripeLimits, toStripeAmount } from './stripe-amounts.ts';
-import { detailsOf, isReplayedFailure, processorErrorOf, unavailableOf } from './stripe-errors.ts';
 import { createStripeRefunds } from './stripe-refunds.ts';
 import {
   type CheckoutSession,
   chargeStatusOf,
+  detailsOf,
+  isReplayedFailure,
   modeOf,
   needsPaymentIntent,
   parseSession,
+  processorErrorOf,
   stripeFetch,
+  unavailableOf,
   unreadableResponse,
 } from './stripe-responses.ts';
 import { readWebhook } from './stripe-webhook.ts';

@@ -3,8 +3,7 @@ import type { Stripe } from 'stripe';
 import { z } from 'zod';
 import { type PaymentOwner, ProcessorError, type RefundOrder } from './processor.ts';
 import { fromStripeAmount, toStripeAmount } from './stripe-amounts.ts';
-import { isReplayedFailure, refundErrorOf, unavailableOf } from './stripe-errors.ts';
-import { stripeId, unreadableResponse } from './stripe-responses.ts';
+import { isReplayedFailure, refundErrorOf, stripeId, unavailableOf, unreadableResponse } from './stripe-responses.ts';
 
 /** Maximum number of keys tried for one refund: its own, and one more for each failure that Stripe has stored. */
 const MAX_KEYS = 4;

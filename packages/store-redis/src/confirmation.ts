@@ -2,11 +2,10 @@ import { Cluster, Command, Redis } from 'ioredis';
 import type { CommandObserver } from './commands.ts';
 import { ConfirmationRules } from './confirmed-commands.ts';
 import { reconnectDelay } from './connect-redis.ts';
-import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
+import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions, UnsafeRedisError } from './durability.ts';
 import { fenceBeside } from './keys.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
 import { keepConnecting, leaveMaster } from './sentinel-watch.ts';
-import { UnsafeRedisError } from './unsafe-redis-error.ts';
 
 /** The confirmation that a profile requires. Undefined for profiles that do not wait for replicas. */
 export function confirmationOf(

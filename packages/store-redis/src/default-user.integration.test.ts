@@ -6,8 +6,8 @@ import { samples } from '@postern/testkit/contract';
 import { type RedisAccess, type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
+import { replayedCommands } from './assert-safe-redis.ts';
 import { createRedisStores, type RedisStores } from './index.ts';
-import { replayedCommands } from './replay-permission.ts';
 
 const { ask, complete, created, engage, moved, somebody } = samples;
 

@@ -3,11 +3,10 @@ import type { Cluster, Redis } from 'ioredis';
 import { assertSafeRedis, mastersOf, warningsAbout } from './assert-safe-redis.ts';
 import { memoryUsedBy, probeKeys, probeSlots, refusalOf } from './capacity-watch.ts';
 import { openRedis, tlsFaultOf, untilReady } from './connect-redis.ts';
-import type { DurabilityOptions } from './durability.ts';
+import { type DurabilityOptions, UnsafeRedisError, type UnsafeSetting } from './durability.ts';
 import { createKeys, type Keys } from './keys.ts';
 import type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 import { faultOf } from './redis-fault.ts';
-import { UnsafeRedisError, type UnsafeSetting } from './unsafe-redis-error.ts';
 
 export interface RedisInspection {
   /** Of the first master. */

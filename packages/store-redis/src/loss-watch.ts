@@ -1,9 +1,7 @@
 import { newOperationId, SHARDS, type Shard, systemEntropy } from '@postern/elicitation';
-import { type CommittedEvents, timeOf } from './committed-events.ts';
-import { type DataLoss, dataLossIn } from './data-loss.ts';
 import type { InspectedShard, RedisEpochs } from './redis-epochs.ts';
 import { RedisFault, storeErrorOf } from './redis-fault.ts';
-import type { StoreGuard } from './redis-link.ts';
+import { type CommittedEvents, type StoreGuard, timeOf } from './redis-link.ts';
 
 /** Acknowledged events are missing although their shards still exist: Redis returned to an earlier state. */
 export interface RolledBack {
@@ -188,3 +186,41 @@ function isUnfounded(found: ReadonlyMap<Shard, InspectedShard>, pinned: string |
 }
 
 const dataLost = () => storeErrorOf(new RedisFault('refused', 'data_lost'));
+
+/** Shards with lost or foreign data. At least one list is not empty. */
+export interface DataLoss {
+  /** The expected deployment; undefined if unknown. */
+  readonly deployment: string | undefined;
+  /** Shards without an epoch: an empty Redis, or a Cluster node that has lost its slots. */
+  readonly missing: readonly Shard[];
+  /** Shards of other deployments. */
+  readonly foreign: readonly Shard[];
+  /** Shards with an epoch before the known one: Redis was restored to a time before an accepted loss. */
+  readonly older: readonly Shard[];
+  /** The other deployments that were found. */
+  readonly strangers: readonly string[];
+}
+
+/**
+ * Compares the found epochs with the known ones. If no deployment is known, a single found deployment becomes the known one.
+ * @param found the shards that answered
+ * @internal exported for tests
+ */
+export function dataLossIn(
+  found: ReadonlyMap<Shard, Pick<InspectedShard, 'epoch'>>,
+  known: { readonly deployment: string | undefined; readonly epochs: ReadonlyMap<Shard, number> },
+): DataLoss | undefined {
+  const deployments = new Set([...found.values()].flatMap(({ epoch }) => epoch?.deployment ?? []));
+  const deployment = known.deployment ?? (deployments.size === 1 ? [...deployments][0] : undefined);
+  const missing: Shard[] = [];
+  const foreign: Shard[] = [];
+  const older: Shard[] = [];
+  for (const [shard, { epoch }] of found) {
+    if (epoch === undefined) missing.push(shard);
+    else if (epoch.deployment !== deployment) foreign.push(shard);
+    else if (epoch.epoch < (known.epochs.get(shard) ?? 0)) older.push(shard);
+  }
+  if (missing.length + foreign.length + older.length === 0) return undefined;
+  const strangers = [...deployments].filter(each => each !== deployment);
+  return { deployment, missing, foreign, older, strangers };
+}

@@ -1,5 +1,6 @@
 /** What says how Redis must be, and what went wrong with it, without a client of Redis. */
-export { DEPLOYMENT_ID } from './data-loss.ts';
-export { durabilityProfiles } from './durability.ts';
+export { durabilityProfiles, UnsafeRedisError } from './durability.ts';
 export { isDataLost, RedisFault } from './redis-fault.ts';
-export { UnsafeRedisError } from './unsafe-redis-error.ts';
+
+/** Format of a deployment id. The configuration checks it too. */
+export const DEPLOYMENT_ID = /^dp_[A-Za-z0-9_-]{8,64}$/;

@@ -1,9 +1,9 @@
 import { adminScopes, type StoredAdminCredential } from '@postern/elicitation';
 import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { decode, encode, text, time } from './records/record-layout.ts';
+import { decode, encode, text, time } from './record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
-import { fieldsOf, textOf } from './values.ts';
+import { fieldsOf, textOf } from './script.ts';
 
 const schema = z.object({
   name: text,

@@ -11,9 +11,9 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, encode, text } from './records/record-layout.ts';
+import { decode, encode, text } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './script.ts';
 
 const changeSchema = z.object({ by: text, reason: text });
 const aboutSchema = z.object({

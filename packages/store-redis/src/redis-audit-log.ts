@@ -8,7 +8,7 @@ import {
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { listOf, textOf } from './values.ts';
+import { listOf, textOf } from './script.ts';
 
 /** Minimum time between two removals of old lines by one process, on the clock of Redis, in milliseconds. */
 const TRIM_MS = 60_000;

@@ -22,9 +22,9 @@ import {
 } from '@postern/elicitation';
 import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { decode, elicitationId, encode, shareText, subject, text, time } from './records/record-layout.ts';
+import { decode, elicitationId, encode, shareText, subject, text, time } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './values.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf } from './script.ts';
 
 const browserSessionSchema = z.object({
   subject,

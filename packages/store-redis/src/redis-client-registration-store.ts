@@ -1,8 +1,8 @@
 import type { ClientRegistrationStore } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, encode, text } from './records/record-layout.ts';
+import { decode, encode, text } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './values.ts';
+import { isAbsent, listOf, textOf } from './script.ts';
 
 const clientRegistrationSchema = z.object({ sealedRegistration: text });
 

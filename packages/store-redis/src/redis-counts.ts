@@ -12,7 +12,7 @@ import {
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import { type RedisLink, RedisPort } from './redis-link.ts';
-import { fieldsOf, numberOf } from './values.ts';
+import { fieldsOf, numberOf } from './script.ts';
 
 /** Reads what `commands/carry-events.lua` counts. */
 export class RedisCounts extends RedisPort implements CountReader {

@@ -2,6 +2,8 @@ import {
   type Credential,
   type CredentialId,
   type CredentialStore,
+  credentialIdOf,
+  type NewCredential,
   oldestFirst,
   parseCredentialId,
   type Subject,
@@ -9,10 +11,52 @@ import {
   shardOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import { credentialOf, LASTING_FIELDS } from './records/lasting-records.ts';
-import { encodeUse } from './records/record-layout.ts';
+import { z } from 'zod';
+import {
+  credentialId,
+  decodeLasting,
+  elicitationId,
+  encode,
+  encodeUse,
+  LASTING_FIELDS,
+  lastUse,
+  localText,
+  subject,
+  text,
+  time,
+  unreadable,
+} from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf } from './values.ts';
+import { isAbsent, listOf } from './script.ts';
+
+const credentialSchema = z.object({
+  credentialId,
+  generation: z.int(),
+  owner: text,
+  subject,
+  name: text,
+  title: localText,
+  fields: z.array(text),
+  sealedValues: text,
+  elicitationId,
+  lastUse: lastUse.optional(),
+  createdAt: time,
+  updatedAt: time,
+}) satisfies z.ZodType<Credential>;
+
+/** Encodes the members that no script reads as JSON. */
+export function encodeCredential(of: NewCredential): string {
+  const { owner, subject, name, title, fields, sealedValues, elicitationId } = of;
+  return encode({ owner, subject, name, title, fields, sealedValues, elicitationId });
+}
+
+/** Reads `LASTING_FIELDS`. @throws DomainError `unknown_record_layout` */
+export function credentialOf(credentialId: CredentialId, found: readonly unknown[]): Credential {
+  const credential = decodeLasting(credentialSchema, { credentialId }, found);
+  // The key is derived from the owner. No gateway writes a record with another owner.
+  if (credentialIdOf(credential) !== credentialId) throw unreadable();
+  return credential;
+}
 
 /** The transition that completes an elicitation creates its credential, so this port has no verb for that. */
 export class RedisCredentialStore extends RedisPort implements CredentialStore {

@@ -1,7 +1,7 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
 import { CARRIED_KEPT } from './redis-events.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, textOf } from './values.ts';
+import { listOf, textOf } from './script.ts';
 
 /** The deployment of a shard's data, and when that data began. Stored as `<deployment> <epoch>`. */
 export interface ShardEpoch {

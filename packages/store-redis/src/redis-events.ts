@@ -24,7 +24,7 @@ import {
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import { type RedisLink, RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, numberOf, textOf } from './values.ts';
+import { isAbsent, listOf, numberOf, textOf } from './script.ts';
 
 /** One stream of Redis per shard, which the scripts of transitions write. */
 export class RedisEventLog extends RedisPort implements EventLog {

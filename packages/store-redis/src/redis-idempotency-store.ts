@@ -1,7 +1,7 @@
 import { IDEMPOTENCY_RETENTION_MS, type IdempotencyStore } from '@postern/elicitation';
-import { shareText } from './records/record-layout.ts';
+import { shareText } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, numberOf } from './values.ts';
+import { listOf, numberOf } from './script.ts';
 
 export class RedisIdempotencyStore extends RedisPort implements IdempotencyStore {
   async put(p: Parameters<IdempotencyStore['put']>[0]): ReturnType<IdempotencyStore['put']> {

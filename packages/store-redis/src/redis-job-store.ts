@@ -9,9 +9,9 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { connectionId, decode, encode, subject, text, time } from './records/record-layout.ts';
+import { connectionId, decode, encode, subject, text, time } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
+import { isAbsent, listOf, numberOf, textOf, unknownResult } from './script.ts';
 
 const count = z.int().nonnegative();
 const progressSchema = z.object({

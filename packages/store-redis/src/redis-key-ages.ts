@@ -1,6 +1,6 @@
 import type { KeyAge, KeyAgeStore } from '@postern/elicitation';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, numberOf, textOf } from './values.ts';
+import { fieldsOf, numberOf, textOf } from './script.ts';
 
 /** One hash, whose fields are `key <name>` and `used <name>`. */
 export class RedisKeyAges extends RedisPort implements KeyAgeStore {

@@ -1,6 +1,6 @@
 import type { LeaseStore } from '@postern/elicitation';
 import { RedisPort } from './redis-link.ts';
-import { listOf } from './values.ts';
+import { listOf } from './script.ts';
 
 /** One key per lease, with the holder as its value. */
 export class RedisLeaseStore extends RedisPort implements LeaseStore {

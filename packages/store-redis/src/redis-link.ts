@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Shard } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
 import { type CommandArgs, type CommandKeys, type CommandName, type CommandObserver, commands } from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import type { Keys } from './keys.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
-import { methodOf, valuesOf } from './script.ts';
-import { listOf, type Scalar, scalar, textOf } from './values.ts';
+import { listOf, methodOf, type Scalar, scalar, textOf, valuesOf } from './script.ts';
 
 /** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
 export interface StoreGuard {
@@ -14,6 +14,34 @@ export interface StoreGuard {
   held: Promise<void> | undefined;
   /** If true, every command is refused. */
   isLost: boolean;
+}
+
+/** Records the newest event per shard that this process knows to be committed. A Redis without that event was rolled back. */
+export class CommittedEvents {
+  readonly #newest = new Map<Shard, string>();
+
+  /** @param id as returned by the script that committed it. Replies may arrive out of order. */
+  note(shard: Shard, id: string): void {
+    const known = this.#newest.get(shard);
+    if (known === undefined || isLater(id, known)) this.#newest.set(shard, id);
+  }
+
+  snapshot(): ReadonlyMap<Shard, string> {
+    return new Map(this.#newest);
+  }
+
+  /** Forgets this event, but keeps an event that was committed after the snapshot. */
+  forget(shard: Shard, id: string | undefined): void {
+    if (this.#newest.get(shard) === id) this.#newest.delete(shard);
+  }
+}
+
+/** Returns the milliseconds of an event id, `<ms>-<count>`. */
+export const timeOf = (id: string) => Number(id.slice(0, id.indexOf('-')));
+const countOf = (id: string) => Number(id.slice(id.indexOf('-') + 1));
+
+function isLater(one: string, other: string): boolean {
+  return timeOf(one) > timeOf(other) || (timeOf(one) === timeOf(other) && countOf(one) > countOf(other));
 }
 
 interface RunOptions {

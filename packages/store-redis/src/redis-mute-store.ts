@@ -1,6 +1,6 @@
 import { type Mute, type MuteStore, oldestFirst, type Subject, shardOf } from '@postern/elicitation';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, listOf, numberOf } from './values.ts';
+import { fieldsOf, listOf, numberOf } from './script.ts';
 
 export class RedisMuteStore extends RedisPort implements MuteStore {
   async list(subject: Subject): Promise<readonly Mute[]> {

@@ -7,9 +7,9 @@ import {
   SPENT_MS,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
+import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, textOf } from './values.ts';
+import { listOf, textOf } from './script.ts';
 
 const oneTimeSchema = z.object({
   elicitationId,

@@ -19,9 +19,9 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, encode, shareText, subject, text, time, unreadable } from './records/record-layout.ts';
+import { decode, encode, shareText, subject, text, time, unreadable } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './values.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './script.ts';
 
 const passkeySchema = z.object({
   passkeyId: text,

@@ -6,7 +6,7 @@ import {
   type Shard,
 } from '@postern/elicitation';
 import { RedisPort } from './redis-link.ts';
-import { listOf, numberOf, textOf } from './values.ts';
+import { listOf, numberOf, textOf } from './script.ts';
 
 /** The sorted sets of each shard. Their entries are written by the commits of their records. */
 export class RedisRecordLists extends RedisPort implements RecordLists {

@@ -1,8 +1,8 @@
 import { type ListedReplica, oldestFirst, type ReplicaRecord, type ReplicaStore } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, encode, text } from './records/record-layout.ts';
+import { decode, encode, text } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, textOf, unknownResult } from './values.ts';
+import { listOf, textOf, unknownResult } from './script.ts';
 
 const recordSchema = z.object({
   instance: text,

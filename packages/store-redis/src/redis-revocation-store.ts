@@ -9,9 +9,9 @@ import {
   shardIn,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './records/record-layout.ts';
+import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './record-layout.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, numberOf, textOf } from './values.ts';
+import { listOf, numberOf, textOf } from './script.ts';
 
 /** A revocation contains the whole record of its connection; only these members are read. */
 const revocationSchema = z.object({

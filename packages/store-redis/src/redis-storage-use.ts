@@ -1,7 +1,7 @@
 import { SHARDS, type StorageUse, type StorageUseReader } from '@postern/elicitation';
 import { commands } from './commands.ts';
 import { RedisPort } from './redis-link.ts';
-import { listOf, numberOf } from './values.ts';
+import { listOf, numberOf } from './script.ts';
 
 const SHARDS_AT_ONCE = 16;
 const OWNERS_AT_ONCE = commands.readLedgers.keys.count;

@@ -1,5 +1,5 @@
 import { RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './values.ts';
+import { isAbsent, listOf, textOf } from './script.ts';
 
 type DisabledReason = 'gone' | 'failing';
 

@@ -13,10 +13,10 @@ import type { Cluster, Redis } from 'ioredis';
 import { z } from 'zod';
 import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys } from './keys.ts';
-import { decode, elicitationId, subject, text } from './records/record-layout.ts';
+import { decode, elicitationId, subject, text } from './record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import { type RedisLink, RedisPort } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './values.ts';
+import { isAbsent, listOf, textOf } from './script.ts';
 
 const boundSchema = z.object({ owner: text, subject, elicitationId });
 const schemas = {

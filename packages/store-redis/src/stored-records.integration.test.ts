@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 import { askOf, createKeys } from './keys.ts';
-import { RECORD_FIELDS } from './records/elicitation-record.ts';
+import { RECORD_FIELDS } from './redis-elicitation-store.ts';
 
 const { ask, browserSessionIdOf, cancel, connectionIdFor, created, engage, MINUTE, moved } = samples;
 const { AMPLE, oneTimeFor, operation, secretDigest, somebody } = samples;

@@ -3,18 +3,15 @@ import { Cluster, type Redis } from 'ioredis';
 import { assertKeepsData, assertSafeRedis, mastersOf, type SafetyOptions, warningsAbout } from './assert-safe-redis.ts';
 import { CapacityWatch, type RedisCapacity } from './capacity-watch.ts';
 import type { CommandObserver } from './commands.ts';
-import { CommittedEvents } from './committed-events.ts';
 import { confirmationOf } from './confirmation.ts';
 import { openRedis, tlsFaultOf, untilReady } from './connect-redis.ts';
-import type { DurabilityOptions } from './durability.ts';
-import { type DurabilityChange, DurabilityWatch } from './durability-watch.ts';
+import { type DurabilityChange, type DurabilityOptions, DurabilityWatch, type UnsafeSetting } from './durability.ts';
 import type { Keys } from './keys.ts';
 import { LossWatch, type LossWatchOptions } from './loss-watch.ts';
 import { addressesOf, type RedisAddress, type RedisTlsOptions } from './redis-address.ts';
 import { RedisEpochs } from './redis-epochs.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
-import { RedisLink, type StoreGuard } from './redis-link.ts';
-import type { UnsafeSetting } from './unsafe-redis-error.ts';
+import { CommittedEvents, RedisLink, type StoreGuard } from './redis-link.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
 export type WatchedRedisOptions = RedisAddress & {

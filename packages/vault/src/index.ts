@@ -1,5 +1,3 @@
 export * from './key-encryption-service.ts';
-export { createKeyRing, type VaultKey } from './key-ring.ts';
-export { kidOf } from './sealed-value.ts';
-export { createVault, type SealContext, type Vault } from './vault.ts';
+export { createKeyRing, createVault, kidOf, type SealContext, type Vault, type VaultKey } from './vault.ts';
 export { VaultError, type VaultErrorCode } from './vault-error.ts';

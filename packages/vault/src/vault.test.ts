@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { createKeyRing, type VaultKey } from './key-ring.ts';
-import { createVault, type SealContext } from './vault.ts';
+import { createKeyRing, createVault, type SealContext, type VaultKey } from './vault.ts';
 
 const key = (kid: string): VaultKey => ({ kid, key: randomBytes(32) });
 const context: SealContext = {

@@ -52,7 +52,7 @@ export const dataLossFaults: readonly Fault[] = [
   {
     name: 'a shard without data counts as sound',
     breaks: 'docs/redis.md: lost data',
-    file: 'packages/store-redis/src/data-loss.ts',
+    file: 'packages/store-redis/src/loss-watch.ts',
     original: 'if (epoch === undefined) missing.push(shard);',
     replacement: 'if (epoch === undefined) continue;',
     foundBy: watch,
@@ -61,10 +61,10 @@ export const dataLossFaults: readonly Fault[] = [
   {
     name: 'the Redis of another deployment counts as sound',
     breaks: 'docs/redis.md: lost data',
-    file: 'packages/store-redis/src/data-loss.ts',
+    file: 'packages/store-redis/src/loss-watch.ts',
     original: 'foreign.push(shard);',
     replacement: 'continue;',
-    foundBy: ['packages/store-redis/src/data-loss.test.ts'],
+    foundBy: ['packages/store-redis/src/loss-watch.test.ts'],
     only: 'belongs to another deployment',
   },
   {

@@ -4,7 +4,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a DPoP grant is answered with a bearer token',
     breaks: 'S23, RFC 9449 5',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: '!response.success || response.data.token_type !== expected',
     replacement: '!response.success',
     foundBy: ['packages/authorization/src/dpop.test.ts'],
@@ -12,7 +12,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'an exchange continues without its DPoP key',
     breaks: 'S23',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: "if (config.dpop === 'required' && dpopKey === undefined) throw",
     replacement: "if (config.name === '') throw",
     foundBy: ['packages/authorization/src/dpop.test.ts'],
@@ -101,16 +101,16 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a token response without a type is refused',
     breaks: 'S191',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: "    .default('bearer'),",
     replacement: '    ,',
-    foundBy: ['packages/authorization/src/token-response.test.ts'],
+    foundBy: ['packages/authorization/src/token-request.test.ts'],
     only: 'S191',
   },
   {
     name: 'a missing token type counts as the requested one',
     breaks: 'S191, RFC 9449 5',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'const response = schema.safeParse(members);',
     replacement: "const response = schema.safeParse({ ...members, token_type: members['token_type'] ?? expected });",
     foundBy: ['packages/authorization/src/dpop.test.ts'],
@@ -118,7 +118,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a lifetime that cannot be read costs the grant',
     breaks: 'S191',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'max(maxLifetimeSeconds).optional().catch(undefined),',
     replacement: 'max(maxLifetimeSeconds).optional(),',
     foundBy: ['packages/authorization/src/provider-evil.test.ts'],
@@ -127,7 +127,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a token endpoint that answers 201 loses the grant',
     breaks: 'S191',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'if (!received.ok && status < 400) throw',
     replacement: 'if (status !== 200 && status < 400) throw',
     foundBy: ['packages/authorization/src/provider-evil.test.ts'],
@@ -314,7 +314,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'the page promises a revocation that the provider does not offer',
     breaks: 'S81',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: '(await registrations.metadata()).revocation_endpoint !== undefined',
     replacement: '(await registrations.metadata()).revocation_endpoint !== null',
     foundBy: ['packages/authorization/src/revocation.test.ts'],
@@ -371,7 +371,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a refresh that was refused for how it was sent ends a grant',
     breaks: 'S189',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: "if (requestStatuses.includes(status)) return 'client';",
     replacement: '',
     foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
@@ -379,7 +379,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a refresh that may be repeated later ends a grant',
     breaks: 'S189',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: "isRefresh && received.headers.has('retry-after')",
     replacement: "isRefresh && received.headers.has('retry')",
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -388,7 +388,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a refresh that timed out at the provider ends a grant',
     breaks: 'S226',
-    file: 'packages/authorization/src/authorization-error.ts',
+    file: 'packages/authorization/src/outbound/outbound-fetch.ts',
     original: '[408, 425, 429].includes(status)',
     replacement: '[429].includes(status)',
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -397,7 +397,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'one refresh with an empty scope takes all scopes of a connection',
     breaks: 'S226',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'scopeSchema.refine(isReadable).optional()',
     replacement: 'scopeSchema.optional()',
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -406,7 +406,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a refused client ends the grants of its users',
     breaks: 'S189',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: "if (named !== undefined) return named === 'passing' ? undefined : named;",
     replacement: "if (named === 'grant') return named;",
     foundBy: ['services/gateway/src/authorization/ended-grants.test.ts'],
@@ -438,7 +438,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'an invented code counts towards the refusals of a client',
     breaks: 'S225',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'const grant = await exchangeCode(oauthClient, at, {',
     replacement:
       'const exchange = (...p: Parameters<typeof exchangeCode>) => refreshing(at, redirectUri, exchangeCode(...p));\n      const grant = await exchange(oauthClient, at, {',
@@ -447,7 +447,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a client that its server has forgotten is used for ever',
     breaks: 'S188',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'if (await registrations.giveUp(at, redirectUri, since))',
     replacement: "if (redirectUri.href === '')",
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -455,7 +455,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'one invalid_client costs the grants of a registered client',
     breaks: 'S189',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'const isLasting = times + 1 >= LASTING_REFUSALS && p.now() - since >= LASTING_REFUSALS_APART_MS;',
     replacement: 'const isLasting = times >= 0;',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -463,7 +463,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a server without PAR that has lost its clients is never used again',
     breaks: 'S225',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'const another = await registrations.resolveForNewGrant(redirectUri);',
     replacement: 'const another = at;',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -472,7 +472,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'an unclear answer to an invented code replaces a client',
     breaks: 'S225',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: "error.providerError === 'invalid_grant' || undefined",
     replacement: "error.providerError === 'invalid_grant'",
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -481,7 +481,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a slow server keeps the user waiting',
     breaks: 'S225',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'setTimeout(resolve, ASKED_WITHIN_MS, false)',
     replacement: 'setTimeout(resolve, 10 * ASKED_WITHIN_MS, false)',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -544,7 +544,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a client that was used once is never given up',
     breaks: 'S225',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'refusedClients.set(clientId, { since: p.now(), times: 1 });',
     replacement: '',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -580,7 +580,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'new grants begin with a client that its server does not know',
     breaks: 'S188',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'if (isClientRefused(error)) await registrations.retire(at, redirectUri);',
     replacement: '',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -742,7 +742,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a refresh asks too early whether it may still be sent',
     breaks: 'S22, RFC 9700 4.14.2',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: '      beforeSending?.();\n',
     replacement: '',
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -798,7 +798,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'a refresh is lost for what it does without',
     breaks: 'S226',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'isRefresh === true ? refreshResponseSchema : tokenResponseSchema',
     replacement: 'tokenResponseSchema',
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -806,7 +806,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'null in a list of scopes loses a grant',
     breaks: 'S226',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'z.array(z.string().nullable())',
     replacement: 'z.array(z.string())',
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -814,7 +814,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'long error responses are searched for words',
     breaks: 'S226',
-    file: 'packages/authorization/src/token-response.ts',
+    file: 'packages/authorization/src/token-request.ts',
     original: 'const isShort = body.length <= maxErrorLength;',
     replacement: 'const isShort = body.length >= 0;',
     foundBy: ['packages/authorization/src/refresh.test.ts'],
@@ -822,7 +822,7 @@ export const grantsFaults: readonly Fault[] = [
   {
     name: 'scopes that another account granted count as granted',
     breaks: 'S226',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'p.heldAccount === connected?.id',
     replacement: 'p.asked.length > 0',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],

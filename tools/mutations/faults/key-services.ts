@@ -64,7 +64,7 @@ export const keyServicesFaults: readonly Fault[] = [
   {
     name: 'the error of a key service is shown',
     breaks: 'S120',
-    file: 'packages/vault/src/service-calls.ts',
+    file: 'packages/vault/src/vault.ts',
     original: 'throw unavailable(call.kid, new KeyServiceError(keyServiceFaultOf(error)));',
     replacement: 'throw error;',
     foundBy: ['packages/vault/src/key-services.test.ts'],

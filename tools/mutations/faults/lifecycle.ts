@@ -38,7 +38,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'a charge changes the approval',
     breaks: 'S37',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: '    isDeepStrictEqual(approval, current.approval)\n  );',
     replacement: '    approval !== undefined\n  );',
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -46,7 +46,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'an outcome is about other terms',
     breaks: 'S36',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: "return request.kind === 'confirmation' && outcome.digest === request.digest;",
     replacement: "return request.kind === 'confirmation';",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -54,7 +54,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'a payment ends with another digest',
     breaks: 'S36',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: "request.kind !== 'payment' || outcome.digest !== request.digest || outcome",
     replacement: "request.kind !== 'payment' || outcome",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -62,7 +62,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'widening loses scopes',
     breaks: 'S19',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: "current.request.kind === 'authorization' && covers(scopes, current.request.scopes)",
     replacement: "current.request.kind === 'authorization'",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -70,7 +70,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'an acceptance comes after the end',
     breaks: 'L6',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: "return current.status === 'verifying' && events.includes('fail') ? 'any' : 'early';",
     replacement: "return 'any';",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -78,7 +78,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'an expiry comes early',
     breaks: 'L6',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: "if (events.includes('expire')) return 'late';",
     replacement: "if (events.includes('expire')) return 'any';",
     foundBy: ['packages/elicitation/src/transitions.test.ts'],
@@ -86,7 +86,7 @@ export const lifecycleFaults: readonly Fault[] = [
   {
     name: 'a stale attempt ends the elicitation',
     breaks: 'S11',
-    file: 'packages/elicitation/src/attempts.ts',
+    file: 'packages/elicitation/src/moves.ts',
     original: "if (current.status === 'pending' || current.attempt !== attempt)",
     replacement: "if (current.status === 'pending')",
     foundBy: ['packages/elicitation/src/attempts.test.ts'],

@@ -12,7 +12,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'issuer binding: whatever issuer is current counts',
     breaks: 'T4, RFC 9700 4.4',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'if (!isSame) throw',
     replacement: "if (current === '') throw",
     foundBy: ['services/gateway/src/authorization/issuer-binding.test.ts'],
@@ -20,7 +20,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'issuer binding: no recorded issuer means the current one',
     breaks: 'T4, RFC 9700 4.4',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'if (!isSame) throw',
     replacement: 'if (recorded !== undefined && !isSame) throw',
     foundBy: ['services/gateway/src/authorization/issuer-binding.test.ts'],
@@ -28,7 +28,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'issuer binding: refresh and revocation and poll are not checked',
     breaks: 'T4, RFC 9700 4.4',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: '    assertUnchanged(origin.issuer, metadata.issuer);\n    return',
     replacement: '    return',
     foundBy: ['services/gateway/src/authorization/issuer-binding.test.ts'],
@@ -36,7 +36,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'issuer binding: the callback is not checked',
     breaks: 'T4',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original:
       '      assertUnchanged(expectedIssuer, registrations.issuer ?? (await registrations.metadata(expectedIssuer)).issuer);\n',
     replacement: '',
@@ -101,7 +101,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'a remote MCP server gets tokens without a resource',
     breaks: 'S85, RFC 8707',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'const resource = asked ?? at.resource;',
     replacement: 'const resource = asked;',
     foundBy: ['packages/authorization/src/registration/hostile-resource.test.ts'],
@@ -109,7 +109,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'a caller chooses another resource at a remote MCP server',
     breaks: 'S85',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'resource !== undefined && resource !== at.resource && ',
     replacement: 'resource !== undefined && at.resource === undefined && ',
     foundBy: ['packages/authorization/src/registration/hostile-resource.test.ts'],
@@ -158,7 +158,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'PKCE: code_challenge is not sent',
     breaks: 'S14, RFC 7636',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original:
       "          code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),\n          code_challenge_method: 'S256',\n",
     replacement: '',
@@ -168,7 +168,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'PKCE: the verifier is not sent',
     breaks: 'S14, RFC 7636',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: '        ...(usesPkce && { codeVerifier }),\n',
     replacement: '',
     foundBy: ['packages/authorization/src/provider.test.ts'],
@@ -177,7 +177,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'PKCE: the method is plain',
     breaks: 'S14, RFC 7636',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: "code_challenge_method: 'S256',",
     replacement: "code_challenge_method: 'plain',",
     foundBy: ['packages/authorization/src/provider.test.ts'],
@@ -202,7 +202,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'a resource that is not configured is asked for',
     breaks: 'RFC 8707',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'resource !== undefined && resource !== at.resource && !config.resources.includes(resource)',
     replacement: "resource === ''",
     foundBy: ['packages/authorization/src/provider.test.ts'],
@@ -276,7 +276,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'issuers: a grant takes the text of the metadata',
     breaks: 'S194',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'issuer: registrations.issuer ?? at.metadata.issuer,',
     replacement: 'issuer: at.metadata.issuer,',
     foundBy: ['packages/authorization/src/mix-up.test.ts'],
@@ -294,7 +294,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'issuers: a key for personal accounts signs for a company',
     breaks: 'S194',
-    file: 'packages/authorization/src/issuer-keys.ts',
+    file: 'packages/authorization/src/issuer.ts',
     original: 'if (p.tenants === undefined) return true;',
     replacement: 'if (p.keys.length >= 0) return true;',
     foundBy: ['packages/authorization/src/sign-in.test.ts'],
@@ -311,7 +311,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'discovery: a stranger’s error page ends it',
     breaks: 'S195',
-    file: 'packages/authorization/src/well-known-document.ts',
+    file: 'packages/authorization/src/server-metadata.ts',
     original: 'if (isPassing(status)) return new',
     replacement: 'if (isPassing(status)) throw new',
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
@@ -319,7 +319,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'discovery: an object that names no issuer decides',
     breaks: 'S195',
-    file: 'packages/authorization/src/well-known-document.ts',
+    file: 'packages/authorization/src/server-metadata.ts',
     original: "typeof members?.[names] === 'string'",
     replacement: 'members !== undefined',
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
@@ -327,7 +327,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'discovery: trouble at one place counts as missing metadata',
     breaks: 'S195, N12',
-    file: 'packages/authorization/src/well-known-document.ts',
+    file: 'packages/authorization/src/server-metadata.ts',
     original: "failures.find(({ code }) => code === 'provider_unavailable') ??",
     replacement: 'failures.at(-1) ??',
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
@@ -335,7 +335,7 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'discovery: each place of a dead host costs a timeout',
     breaks: 'S195',
-    file: 'packages/authorization/src/well-known-document.ts',
+    file: 'packages/authorization/src/server-metadata.ts',
     original: "if (failure.code === 'provider_unavailable') throw failure;",
     replacement: '',
     foundBy: ['packages/authorization/src/server-metadata.test.ts'],
@@ -343,10 +343,10 @@ export const oauthFaults: readonly Fault[] = [
   {
     name: 'discovery: metadata of ever new keys fills the memory',
     breaks: 'S55',
-    file: 'packages/authorization/src/well-known-document.ts',
+    file: 'packages/authorization/src/server-metadata.ts',
     original: 'max: MAX_CACHED,',
     replacement: 'max: MAX_CACHED * 2,',
-    foundBy: ['packages/authorization/src/well-known-document.test.ts'],
+    foundBy: ['packages/authorization/src/server-metadata.test.ts'],
   },
   {
     name: 'callback: any text is kept as an additional member',

@@ -156,7 +156,7 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'control characters are shown',
     breaks: 'S31, UTR 36',
-    file: 'packages/api/src/inert-text.ts',
+    file: 'packages/api/src/plain-text.ts',
     original: '[[\\p{C}\\p{Zl}',
     replacement: '[[\\p{Zl}',
     foundBy: ['packages/api/src/plain-text.test.ts'],
@@ -165,10 +165,10 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'invisible characters are shown',
     breaks: 'S74, UTS 39',
-    file: 'packages/api/src/inert-text.ts',
+    file: 'packages/api/src/plain-text.ts',
     original: '\\p{Default_Ignorable_Code_Point}${BLANK}${OVERLAY}',
     replacement: '${OVERLAY}',
-    foundBy: ['packages/api/src/inert-text.test.ts'],
+    foundBy: ['packages/api/src/plain-text.test.ts'],
     only: 'refuses',
   },
   {

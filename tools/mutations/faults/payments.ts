@@ -324,7 +324,7 @@ export const paymentsFaults: readonly Fault[] = [
   {
     name: 'a second charge replaces the first',
     breaks: 'S37',
-    file: 'packages/elicitation/src/apply-transition.ts',
+    file: 'packages/elicitation/src/transitions.ts',
     original: '    current.charge === undefined &&\n',
     replacement: '',
     foundBy: ['packages/elicitation/src/transitions.test.ts'],

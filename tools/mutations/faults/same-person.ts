@@ -36,10 +36,10 @@ export const samePersonFaults: readonly Fault[] = [
   {
     name: 'the subject is compared without its issuer',
     breaks: 'A3',
-    file: 'packages/elicitation/src/subject.ts',
+    file: 'packages/elicitation/src/ids.ts',
     original: 'a.issuer === b.issuer && a.subject === b.subject',
     replacement: 'a.subject === b.subject',
-    foundBy: ['packages/elicitation/src/subject.test.ts'],
+    foundBy: ['packages/elicitation/src/ids.test.ts'],
   },
   {
     name: 'check 1: a wrong person may open the page',

@@ -4,7 +4,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'tokens of a remote MCP server go to any host',
     breaks: 'S90',
-    file: 'packages/authorization/src/configured-provider.ts',
+    file: 'packages/authorization/src/provider.ts',
     original: 'config.apiHosts ?? resourceHost(config.mcpResource)',
     replacement: 'config.apiHosts',
     foundBy: ['packages/authorization/src/registration/remote-registration.test.ts'],
@@ -36,7 +36,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'seal: the oldest key seals',
     breaks: 'S51',
-    file: 'packages/vault/src/key-ring.ts',
+    file: 'packages/vault/src/vault.ts',
     original: 'const [current] = byKid.values();',
     replacement: 'const current = [...byKid.values()].at(-1);',
     foundBy: ['packages/vault/src/key-services.test.ts'],
@@ -52,7 +52,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'seal: a short key is accepted',
     breaks: 'S57',
-    file: 'packages/vault/src/key-ring.ts',
+    file: 'packages/vault/src/vault.ts',
     original: 'if (key.key.byteLength !== KEY_BYTES)',
     replacement: 'if (key.key.byteLength === 0)',
     foundBy: ['packages/vault/src/vault.test.ts'],
@@ -60,7 +60,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'seal: one value has many spellings',
     breaks: 'S50',
-    file: 'packages/vault/src/sealed-value.ts',
+    file: 'packages/vault/src/vault.ts',
     original:
       "if (!parts.every(part => Buffer.from(part, 'base64url').toString('base64url') === part)) throw notAuthentic();",
     replacement: '',

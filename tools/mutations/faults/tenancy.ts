@@ -230,10 +230,10 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'altered terms count as shown',
     breaks: 'S36',
-    file: 'packages/elicitation/src/requests.ts',
+    file: 'packages/elicitation/src/elicitation.ts',
     original: 'return shown === request.digest && shown === askDigest(request);',
     replacement: 'return shown === request.digest;',
-    foundBy: ['packages/elicitation/src/requests.test.ts'],
+    foundBy: ['packages/elicitation/src/elicitation.test.ts'],
   },
   {
     name: 'groups with different ways of sign-in share connections',
@@ -330,7 +330,7 @@ export const tenancyFaults: readonly Fault[] = [
     file: 'services/gateway/src/foundation.ts',
     original: 'createPatterns()',
     replacement: 'createPatterns({ now })',
-    foundBy: ['test/e2e/payment-races.test.ts'],
+    foundBy: ['test/e2e/payment-races.all.test.ts'],
   },
   {
     name: 'a text whose pattern could not be checked is accepted in a form',
@@ -439,7 +439,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a host removes terminal sequences in quadratic time',
     breaks: 'S231',
-    file: 'packages/api/src/inert-text.ts',
+    file: 'packages/api/src/plain-text.ts',
     original: "return text.replace(ESCAPES, '');",
     replacement: "return process.getBuiltinModule('node:util').stripVTControlCharacters(text);",
     foundBy: ['packages/host/src/inert.test.ts'],
@@ -487,10 +487,10 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'marks pile up without limit',
     breaks: 'S74, UTS 39 section 5.4',
-    file: 'packages/api/src/inert-text.ts',
+    file: 'packages/api/src/plain-text.ts',
     original: 'const lies = new RegExp([REFUSED, STRAY, PILED, BASELESS]',
     replacement: 'const lies = new RegExp([REFUSED, STRAY, BASELESS]',
-    foundBy: ['packages/api/src/inert-text.test.ts'],
+    foundBy: ['packages/api/src/plain-text.test.ts'],
   },
   {
     name: 'a name is compared without what looks alike',

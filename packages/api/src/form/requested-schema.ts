@@ -1,7 +1,6 @@
 import { z } from 'zod/v4';
-import { isInert } from '../inert-text.ts';
 import { patternSchema } from '../patterns.ts';
-import { INERT_RULE, plainText } from '../plain-text.ts';
+import { INERT_RULE, isInert, plainText } from '../plain-text.ts';
 import {
   type PropertySchema,
   type RequestedSchema,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { FormContent } from '../form/form-content.ts';
 import type { PropertySchema } from '../form/property-schema.ts';
 import type { FormValue } from '../form/value-fault.ts';
-import { isInert } from '../inert-text.ts';
+import { isInert } from '../plain-text.ts';
 
 interface FilledProperty {
   readonly property: PropertySchema;

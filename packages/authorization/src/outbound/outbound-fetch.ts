@@ -36,6 +36,9 @@ export interface OutboundFetch extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** Whether the same request may succeed later (RFC 9110 section 15.5.9, RFC 8470, RFC 6585), whatever the body says. */
+export const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
+
 const defaultMaxBytes = 1024 * 1024;
 const defaultTimeoutMs = 10_000;
 /** Maximum time to drain a discarded body before closing its connection instead. */

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { scopePolicy } from '../scope-policy.ts';
 import { providerFrom } from '../testing/connect-fixture.ts';
 import { recorder } from '../testing/outbound-fetch-fixture.ts';
-import { parseTokenResponse, validateTokenResponse } from '../token-response.ts';
+import { parseTokenResponse, validateTokenResponse } from '../token-request.ts';
 import { accountFrom } from '../user-claims.ts';
 import { expandPreset, providerConfigSchema } from './expand-preset.ts';
 import { presets } from './index.ts';

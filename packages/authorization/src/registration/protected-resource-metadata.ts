@@ -6,8 +6,7 @@ import { isSameUrl } from '../issuer.ts';
 import { OutboundError } from '../outbound/outbound-error.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ProviderConfig } from '../provider-config.ts';
-import { placesOf } from '../server-metadata.ts';
-import { createPromiseCache, insertWellKnown, readFirstDocument } from '../well-known-document.ts';
+import { createPromiseCache, insertWellKnown, placesOf, readFirstDocument } from '../server-metadata.ts';
 
 /** The metadata of a remote MCP server about its authorization server (RFC 9728). */
 export interface ProtectedResource {

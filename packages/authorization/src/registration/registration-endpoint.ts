@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { AuthorizationError, fromLibraryError, isPassing } from '../authorization-error.ts';
+import { AuthorizationError, fromLibraryError } from '../authorization-error.ts';
 import { isEndpointUrl } from '../config-values.ts';
-import { foreignDocument } from '../foreign-document.ts';
-import { jsonMembers } from '../json-members.ts';
-import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
+import { foreignDocument, jsonMembers } from '../foreign-document.ts';
+import { isPassing, type OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
 import { type ClientDescription, clientMetadata } from './client-metadata.ts';
 

@@ -1,8 +1,7 @@
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import { providerConfigSchema } from '../presets/expand-preset.ts';
-import type { Grant, Provider } from '../provider.ts';
+import { createProviderRegistry, type Grant, type Provider } from '../provider.ts';
 import type { ProviderConfigInput } from '../provider-config.ts';
-import { createProviderRegistry } from '../provider-registry.ts';
 import { canaries } from './failure-of.ts';
 import { finish } from './finish.ts';
 

@@ -1,8 +1,7 @@
 import { expect } from 'vitest';
-import type { Elicitation } from '../elicitation.ts';
+import type { Approval, Elicitation } from '../elicitation.ts';
 import type { ElicitationService, RequestInput } from '../elicitation-service.ts';
 import type { ElicitationId } from '../ids.ts';
-import type { Approval } from '../requests.ts';
 import type { Visitor } from '../same-person-check.ts';
 import { CANARY } from './invariants.ts';
 import { credentialFor, requests } from './kind-bench.ts';

@@ -1,10 +1,8 @@
-import type { AuditEvent } from '../audit.ts';
 import type { Connection } from '../connection.ts';
 import type { Credential } from '../credential.ts';
-import { type Elicitation, isOfKind, isTerminal } from '../elicitation.ts';
+import { type Approval, type AuditEvent, type Elicitation, isOfKind, isTerminal } from '../elicitation.ts';
 import type { ElicitationEvent } from '../events.ts';
 import type { ElicitationId } from '../ids.ts';
-import type { Approval } from '../requests.ts';
 import { scopesOf } from './samples.ts';
 
 /** The mark of every secret in the model-based test. */

@@ -1,8 +1,6 @@
 import type { NewCredential } from '../credential.ts';
-import type { Elicitation } from '../elicitation.ts';
+import { type Approval, askDigest, type Charge, type Elicitation, type UndigestedRequest } from '../elicitation.ts';
 import { credentialIdOf } from '../ids.ts';
-import type { Approval, Charge } from '../requests.ts';
-import { askDigest, type UndigestedRequest } from '../requests.ts';
 import { alice, mcpServer, signedIn } from './samples.ts';
 import type { createServiceBench } from './service-bench.ts';
 

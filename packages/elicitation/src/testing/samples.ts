@@ -1,11 +1,10 @@
 import type { NewConnection } from '../connection.ts';
-import { type Elicitation, isOfKind } from '../elicitation.ts';
-import type { Issued, OneTime } from '../elicitation-service.ts';
-import { connectionIdOf, digestOf, type ElicitationId } from '../ids.ts';
+import { type Elicitation, isOfKind, kinds } from '../elicitation.ts';
+import type { Issued } from '../elicitation-service.ts';
+import { connectionIdOf, digestOf, type ElicitationId, type Subject } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
-import { kinds } from '../requests.ts';
+import type { OneTime } from '../one-time.ts';
 import type { Visitor } from '../same-person-check.ts';
-import type { Subject } from '../subject.ts';
 
 export const MINUTE = 60_000;
 export const TTL_MS = 10 * MINUTE;

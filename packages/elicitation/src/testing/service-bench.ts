@@ -1,14 +1,13 @@
 import { allEvents, eventsOf } from '@postern/testkit/contract';
-import type { AuditEvent } from '../audit.ts';
 import type { ConnectionStore } from '../connection.ts';
-import type { Elicitation, ElicitationStatus } from '../elicitation.ts';
+import type { AuditEvent, Elicitation, ElicitationStatus } from '../elicitation.ts';
 import { createElicitationService, type IssueElicitation } from '../elicitation-service.ts';
 import type { ElicitationStore } from '../elicitation-store.ts';
 import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
-import type { Notifier } from '../ports.ts';
 import type { Visitor } from '../same-person-check.ts';
 import type { EventLog } from '../stores.ts';
+import type { Notifier } from '../waiters.ts';
 import { alice, connectionFor, mcpServer, oneTime, scopesOf, signedIn, TTL_MS } from './samples.ts';
 
 /** The ports of the service, passed in because this package does not know their implementations. */

@@ -100,7 +100,7 @@ const optionsSchema = refundRequestSchema.extend({ idempotencyKey: z.string().mi
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
 export async function refund(
-  { environment, log, progress }: ToolRun,
+  { environment, log, handlerState }: ToolRun,
   elicitationId: string,
   options: RefundOptions,
 ): Promise<Refund> {
@@ -108,9 +108,9 @@ export async function refund(
   const { idempotencyKey, ...body } = parseTerms('refund', optionsSchema, options);
   const key = idempotencyKey ?? digest(['refund', body]);
   log.noteAnswer();
-  const made = await environment.client.refund(elicitationId, key, body, progress.signal);
+  const made = await environment.client.refund(elicitationId, key, body, handlerState.signal);
   // It pays for nothing any more, so no later call continues with it.
   if (body.minorUnits === undefined && made.status !== 'failed')
-    for (const record of log.list()) if (record.elicitationId === elicitationId) progress.refused.add(record.key);
+    for (const record of log.list()) if (record.elicitationId === elicitationId) handlerState.refused.add(record.key);
   return made;
 }

@@ -23,7 +23,7 @@ import {
   aboutOf,
   assertInTime,
   closeAsk,
-  isMade,
+  isPaymentMade,
   missingCapabilitySchema,
   recordOf,
   type ToolRun,
@@ -84,9 +84,9 @@ export async function openAsk(
   spec: AskSpec,
   { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
 ): Promise<Ask> {
-  const { key, place } = run.log.next(spec.body.kind, spec.terms, run.progress.interrupted);
+  const { key, place } = run.log.next(spec.body.kind, spec.terms, run.handlerState.interrupted);
   for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
-  run.progress.key = key;
+  run.handlerState.key = key;
   const hasNewLimit = run.log.get(key)?.askedAt === 0;
   if (hasNewLimit) run.log.update(key, { askedAt: run.environment.now() });
   return {
@@ -94,7 +94,7 @@ export async function openAsk(
     key,
     place,
     hasNewLimit,
-    signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
+    signal: signal === undefined ? run.handlerState.signal : AbortSignal.any([run.handlerState.signal, signal]),
     answerWithinMs,
     missingCapability,
   };
@@ -114,10 +114,10 @@ async function endOther(run: ToolRun, spec: AskSpec, other: AskRecord, place: nu
   if (other.place !== place) {
     // A payment, which this run may still ask for. So it is not cancelled, and an active one counts, although only its cancellation
     // would tell whether it is being charged.
-    if (other.isLeft || !(await isMade(run, other))) return;
+    if (other.isLeft || !(await isPaymentMade(run, other))) return;
   } else if (other.isLeft) {
     // Its page stays: the call of another tool may have the same.
-    if (!(await isMade(run, other))) return run.log.forget(other.key);
+    if (!(await isPaymentMade(run, other))) return run.log.forget(other.key);
   } else if (run.log.isRemembered) {
     run.environment.reportMistake(changed, nameOf(run.call));
     if (await closeAsk(run, other)) return run.log.forget(other.key);
@@ -151,7 +151,7 @@ export async function answer(run: ToolRun, ask: Ask): Promise<AnswerTo<Accepted>
     if (end.refused !== undefined || end.elicitation.status !== 'completed') {
       // The user may pay although the MCP client refuses: however the run ends, the next call continues with the payment.
       if (isPaymentUnderWay(end.elicitation)) run.log.noteAnswer();
-      if (isTerminal(end.elicitation)) run.progress.refused.add(ask.key);
+      if (isTerminal(end.elicitation)) run.handlerState.refused.add(ask.key);
       return toRefusal(run, ask.spec, end);
     }
     const { elicitation } = end;
@@ -166,7 +166,7 @@ export async function answer(run: ToolRun, ask: Ask): Promise<AnswerTo<Accepted>
 
 /** Asks again, because the earlier answer is no longer usable. */
 export async function answerAnew(run: ToolRun, ask: Ask): Promise<AnswerTo<Accepted>> {
-  run.progress.key = ask.key;
+  run.handlerState.key = ask.key;
   run.log.forget(ask.key);
   return await answer(run, ask);
 }
@@ -230,7 +230,7 @@ async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): Promise<
     return await run.environment.client.issue(body, signal);
   } catch (error) {
     // A handler may catch the error and continue without the answer.
-    if (hasCode(error, 'muted')) run.progress.muted = aboutOf(spec);
+    if (hasCode(error, 'muted')) run.handlerState.muted = aboutOf(spec);
     throw error;
   }
 }
@@ -258,7 +258,7 @@ async function redeem(
   } catch (error) {
     if (hasCode(error, 'already_redeemed') && record.isDone === undefined && mayAskAnew) return undefined;
     if (hasCode(error, 'payment_refunded') && mayAskAnew) return undefined;
-    run.progress.unsettled.add(key);
+    run.handlerState.unsettled.add(key);
     throw error;
   }
   if (result.kind !== spec.body.kind || result.elicitationId !== elicitation.elicitationId)
@@ -320,7 +320,7 @@ export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelle
       refused.action === 'decline'
         ? declinedToolResult(text, call, denialMeta(run, 'unavailable', elicitation))
         : plainToolResult(text);
-    run.progress.refusals.add(result);
+    run.handlerState.refusals.add(result);
     return result;
   };
   if (!returnsRefusals) throw new Suspension({ type: 'plain', result: toToolResult() }, true);

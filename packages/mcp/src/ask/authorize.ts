@@ -61,7 +61,7 @@ export function authorizationSpec(provider: string, options: AuthorizeOptions): 
 
 function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: ElicitationBody): AuthorizationAccepted {
   const { connectionId, scopes } = outcomeOf('authorization', elicitation);
-  const { progress } = run;
+  const { handlerState } = run;
   const { signal } = run.call;
   const tokens = new AccessTokens(run, connectionId, (cause, within) =>
     runSerially(run, () => askAgain(run, { ...ask, signal: within }, cause)),
@@ -72,13 +72,13 @@ function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: Elicita
     connectionId,
     scopes,
     accessToken: (options = {}) =>
-      forHearer(progress, async () => {
+      forHearer(handlerState, async () => {
         const { signal: given, rejected } = parseTerms('accessToken', tokenOptionsSchema, options);
         const within = given === undefined ? signal : AbortSignal.any([signal, given]);
         return (await tokens.get({ rejected, signal: within })).accessToken;
       }),
-    fetch: (...request) => forHearer(progress, () => send(...request)),
-    callbackMembers: () => forHearer(progress, async () => (await tokens.get({ signal })).callbackMembers),
+    fetch: (...request) => forHearer(handlerState, () => send(...request)),
+    callbackMembers: () => forHearer(handlerState, async () => (await tokens.get({ signal })).callbackMembers),
   };
 }
 

@@ -95,13 +95,13 @@ async function lasting(run: ToolRun, ask: Ask, { elicitation }: Accepted): Promi
     generation,
     values: first.values,
     read: () =>
-      forHearer(run.progress, async () => {
+      forHearer(run.handlerState, async () => {
         const present = await read();
         generation = present.generation;
         return present.values;
       }),
     rejected: forHandler(run, () => runSerially(run, () => takeLasting(run, rejecting(ask, generation), true))),
-    remove: () => forHearer(run.progress, () => client.removeCredential(credentialId, ask.signal)),
+    remove: () => forHearer(run.handlerState, () => client.removeCredential(credentialId, ask.signal)),
   };
 }
 

@@ -280,7 +280,7 @@ async function pushOnce(
     ask.signal.throwIfAborted();
     if (!time.aborted) return 'undeliverable';
     if (untilExpiry <= untilOverdue) return 'expired';
-    run.progress.overdue = ask.key;
+    run.handlerState.overdue = ask.key;
     throw new ElicitationTimeoutError(undefined);
   }
 }

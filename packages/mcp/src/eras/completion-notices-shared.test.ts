@@ -10,7 +10,7 @@ const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 /** A replica that holds the sessions of two MCP clients. */
 function setUp() {
-  const waiters = new CompletionWaiters({
+  const completionNotices = new CompletionWaiters({
     client: { read: async () => declined },
     waitingReads: new WaitingReads(pauses),
     ...pauses,
@@ -29,14 +29,14 @@ function setUp() {
       added = listener;
     },
   };
-  const replica = createSessionReplica(shared, { waiters, delay: async () => {} });
+  const replica = createSessionReplica(shared, { completionNotices, delay: async () => {} });
   const notified: string[] = [];
   const session = (sessionId: string) => ({
     sessionId,
     closed: new AbortController().signal,
     notifyComplete: async (id: string) => void notified.push(`${sessionId} ${id}`),
   });
-  return { replica, waiters, notified, session };
+  return { replica, completionNotices, notified, session };
 }
 
 test('S13: a completion notice goes only to the waiting MCP session of the replica', async () => {
@@ -50,8 +50,8 @@ test('S13: a completion notice goes only to the waiting MCP session of the repli
 });
 
 test('S13: two MCP sessions that wait for one elicitation are notified once each', async () => {
-  const { waiters, notified, session } = setUp();
+  const { completionNotices, notified, session } = setUp();
   const [alice, bob] = [session('alice'), session('bob')];
-  for (const waiting of [alice, bob, alice]) await waiters.watch(waiting, declined)?.ended;
+  for (const waiting of [alice, bob, alice]) await completionNotices.watch(waiting, declined)?.ended;
   expect(notified).toEqual([`alice ${declined.elicitationId}`, `bob ${declined.elicitationId}`]);
 });

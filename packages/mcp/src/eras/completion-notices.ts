@@ -166,7 +166,10 @@ const HEAD_START_MS = 1_000;
 
 export function createSessionReplica(
   shared: SharedSessions,
-  { waiters, delay }: { waiters: CompletionWaiters; delay: (ms: number, signal: AbortSignal) => Promise<unknown> },
+  {
+    completionNotices,
+    delay,
+  }: { completionNotices: CompletionWaiters; delay: (ms: number, signal: AbortSignal) => Promise<unknown> },
 ): SessionReplica {
   const here = new Map<string, LegacySession>();
 
@@ -187,7 +190,7 @@ export function createSessionReplica(
 
   shared.subscribe((sessionId, elicitation) => {
     const session = here.get(sessionId);
-    if (session !== undefined) soon(session, () => waiters.watch(session, elicitation));
+    if (session !== undefined) soon(session, () => completionNotices.watch(session, elicitation));
   });
 
   return {
@@ -199,7 +202,7 @@ export function createSessionReplica(
       const sessionId = take(session);
       if (sessionId === undefined) return;
       const elicitations = await shared.list(sessionId);
-      soon(session, () => Promise.all(elicitations.map(elicitation => waiters.resume(session, elicitation))));
+      soon(session, () => Promise.all(elicitations.map(elicitation => completionNotices.resume(session, elicitation))));
     },
   };
 }

@@ -54,10 +54,10 @@ interface OpenPush {
 const pushes = new WeakMap<object, Map<string, OpenPush>>();
 
 async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: ElicitationBody): Promise<AskEnd> {
-  const { client, waiters, holdMs, now } = run.environment;
+  const { client, completionNotices, holdMs, now } = run.environment;
   const { spec, signal } = ask;
   const { elicitationId } = elicitation;
-  const watch = waiters.watch(run.call.session, elicitation);
+  const watch = completionNotices.watch(run.call.session, elicitation);
   if (watch === undefined) throw plainSuspension(run, spec, elicitation);
 
   const { answer, pushedAt } = pushOnce(run, urlElicitation(run, spec, elicitation), watch.ended);

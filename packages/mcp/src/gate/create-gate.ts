@@ -114,7 +114,7 @@ function gateFor<Sdk extends SdkTypes>(calls: Calls<Sdk>, server: Sdk['mcpServer
     check: signal => personal.gateCheck.run(signal),
     close() {
       environment.gateCheck.close();
-      for (const { waiters } of new Set([environment, personal])) waiters.close();
+      for (const { completionNotices } of new Set([environment, personal])) completionNotices.close();
     },
   };
 }
@@ -225,11 +225,11 @@ class Calls<Sdk extends SdkTypes> {
     return runGated(own, call, () => this.#principalOf(own, call, ctx), handler);
   }
 
-  async #principalOf({ unnamed }: Environment, call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
+  async #principalOf({ defaultPrincipal }: Environment, call: ToolCall, ctx: Sdk['context']): Promise<Principal> {
     // Only a request of this machine can be from its person.
     const mayBeOurs = !call.isUncheckedHttp && admitted.getStore() !== 'allowed_hosts';
     const namesNone = this.#subject === undefined && call.authInfo === undefined && mayBeOurs;
-    return (namesNone ? unnamed : undefined) ?? (await resolvePrincipal(this.#subject, call, ctx));
+    return (namesNone ? defaultPrincipal : undefined) ?? (await resolvePrincipal(this.#subject, call, ctx));
   }
 }
 

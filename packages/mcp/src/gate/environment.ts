@@ -140,7 +140,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     located === undefined ? { ...noGateway, stateKeys: processKeys } : gatewayOf(located, connection);
   const memory = (client: GatewayClient, maxCalls: number) => {
     const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
-    const waiters = new CompletionWaiters({
+    const completionNotices = new CompletionWaiters({
       client,
       waitingReads,
       limit: maxWaiters,
@@ -149,19 +149,19 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
       random: spread,
       onError: onBackgroundError,
     });
-    return { waitingReads, waiters, recentCalls: new RecentCalls(maxCalls, Date.now) };
+    return { waitingReads, completionNotices, recentCalls: new RecentCalls(maxCalls, Date.now) };
   };
-  const { waiters, ...own } = memory(parts.client, located === undefined ? 0 : MAX_RECENT_CALLS);
+  const { completionNotices, ...own } = memory(parts.client, located === undefined ? 0 : MAX_RECENT_CALLS);
   const environment: Environment = {
-    unnamed: located === undefined ? anyone : located.isOfFolder && me,
+    defaultPrincipal: located === undefined ? anyone : located.isOfFolder && me,
     ...parts,
     ...own,
     sealedOpener,
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,
     codec: createRequestStateCodec(options.stateKeys ?? stateKeys(), Date.now),
-    waiters,
-    sessionReplica: options.sessions && createSessionReplica(options.sessions, { waiters, delay: sleep }),
+    completionNotices,
+    sessionReplica: options.sessions && createSessionReplica(options.sessions, { completionNotices, delay: sleep }),
     text: options.text ?? englishTexts,
     holdMs,
     maxRounds,
@@ -176,7 +176,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
     // No repeats: another program may have the port since. Joining again proves first that it is the gateway.
     connect: joined => gatewayOf({ ...given, ...joined }, { ...connection, maxAttempts: 1, advice: personalAdvice }),
   });
-  const personal = { client, tracedClient, gateCheck, ...memory(client, MAX_RECENT_CALLS), unnamed: me };
+  const personal = { client, tracedClient, gateCheck, ...memory(client, MAX_RECENT_CALLS), defaultPrincipal: me };
   return { ...environment, personal: { ...environment, ...personal } };
 }
 

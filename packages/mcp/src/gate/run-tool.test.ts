@@ -38,7 +38,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>, sessionReplica?: S
   };
   const recentCalls = new RecentCalls(9, () => Date.now());
   const pauses = { limit: 9, sleep: async () => {}, random: () => 1 };
-  const waiters = new CompletionWaiters({
+  const completionNotices = new CompletionWaiters({
     client: whole,
     waitingReads: new WaitingReads(pauses),
     ...pauses,
@@ -64,24 +64,24 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>, sessionReplica?: S
       elicitForm: refuse,
     };
     return runGated(
-      { ...environment, client: whole, waiters, sessionReplica, recentCalls, now: () => Date.now() },
+      { ...environment, client: whole, completionNotices, sessionReplica, recentCalls, now: () => Date.now() },
       call,
       async () => ({ ...alice, input: alice }),
       handler,
     );
   };
-  return { waiters, session, notified, outcome };
+  return { completionNotices, session, notified, outcome };
 }
 
 test('runs the handler again if the notice was sent before the response', async () => {
   const pending = exampleElicitation();
   // The response to `issue` left the gateway just before the user declined.
-  const { waiters, session, notified, outcome } = world(
+  const { completionNotices, session, notified, outcome } = world(
     { issue: async () => pending, read: async () => exampleElicitation({ status: 'declined' }) },
     // Of sessions that move nothing is pushed.
     { promise: async () => {}, resume: async () => {} },
   );
-  await waiters.watch(session, pending)?.ended;
+  await completionNotices.watch(session, pending)?.ended;
   expect(notified).toEqual(['el-1']);
   expect(await outcome(refuse)).toEqual({ type: 'result', result: 'decline' });
   expect(notified).toEqual(['el-1']);

@@ -7,7 +7,7 @@ import { type AskRecord, assertBinding, type RequestState } from '../run/request
 import {
   closeAsk,
   type Environment,
-  isMade,
+  isPaymentMade,
   rememberCall,
   rememberForNext,
   startToolRun,
@@ -79,8 +79,8 @@ async function settle<Result>(
 
 /** The handler was suspended or refused, or has failed. */
 async function settleError(run: ToolRun, error: unknown): Promise<ToolAnswer> {
-  const { progress, environment, call, log } = run;
-  await progress.end();
+  const { handlerState, environment, call, log } = run;
+  await handlerState.end();
   const suspension = findSuspension(error);
   if (suspension !== undefined) {
     if (suspension.isRefusal) await endCall(run, 'refusal');
@@ -88,11 +88,11 @@ async function settleError(run: ToolRun, error: unknown): Promise<ToolAnswer> {
     return suspension.answer;
   }
   await endCall(run, 'error');
-  if (progress.suspension !== undefined) throw swallowed(run, error);
+  if (handlerState.suspension !== undefined) throw swallowed(run, error);
   const missing = findError(error, CapabilityMissingError);
   if (missing !== undefined) return refusalOf(run, missing);
   const refused = findError(error, GatewayError);
-  const about = refused?.code === 'muted' ? progress.muted : undefined;
+  const about = refused?.code === 'muted' ? handlerState.muted : undefined;
   if (about === undefined) throw error;
   const { mayHaveActed } = log;
   const text = environment.text({ kind: 'muted', about, undoUrl: refused?.undoUrl, mayHaveActed });
@@ -100,8 +100,8 @@ async function settleError(run: ToolRun, error: unknown): Promise<ToolAnswer> {
 }
 
 async function settleResult<Result>(run: ToolRun, result: Result): Promise<ToolOutcome<Result>> {
-  const { progress, environment, call } = run;
-  const { open, unread } = progress;
+  const { handlerState, environment, call } = run;
+  const { open, unread } = handlerState;
   unread.delete(result);
   const mistakes = [
     ...[...open].map(({ stack }) => mistakeAt(call, stack, 'ask_not_awaited', 'without awaiting what it asked')),
@@ -109,10 +109,10 @@ async function settleResult<Result>(run: ToolRun, result: Result): Promise<ToolO
       mistakeAt(call, stack, 'refusal_ignored', 'without reading the refusal that it got'),
     ),
   ];
-  await progress.end();
+  await handlerState.end();
   for (const mistake of mistakes) environment.reportMistake(mistake, nameOf(call));
-  const hasFailed = progress.suspension !== undefined || mistakes.length > 0;
-  const isRefusal = typeof result === 'object' && result !== null && progress.refusals.has(result);
+  const hasFailed = handlerState.suspension !== undefined || mistakes.length > 0;
+  const isRefusal = typeof result === 'object' && result !== null && handlerState.refusals.has(result);
   await endCall(run, hasFailed ? 'error' : isRefusal ? 'refusal' : 'result');
   if (hasFailed) throw swallowed(run, mistakes[0]);
   return { type: 'result', result };
@@ -124,8 +124,8 @@ async function settleResult<Result>(run: ToolRun, result: Result): Promise<ToolO
  * an answer continues where it was, unless it has a requestState and may return with it.
  */
 async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promise<void> {
-  const { progress, requestState, log } = run;
-  const { interrupted, unsettled, refused, overdue } = progress;
+  const { handlerState, requestState, log } = run;
+  const { interrupted, unsettled, refused, overdue } = handlerState;
   // The next call waits for the same elicitation, with its own `answerWithinMs`.
   if (overdue !== undefined) log.update(overdue, { askedAt: 0 });
   const hasState = requestState !== undefined;
@@ -144,7 +144,8 @@ async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promis
   const signal = AbortSignal.timeout(ANSWER_MS);
   if (!mayComplete) {
     await rememberForNext(run, { asks: kept, isCompleted: false });
-    for (const record of unreached) await isSettled(run, record, async () => !(await isMade(run, record, signal)));
+    for (const record of unreached)
+      await isSettled(run, record, async () => !(await isPaymentMade(run, record, signal)));
     return;
   }
   // No other call could ask for a payment that names this one. If the user is paying, or has paid meanwhile, the call goes on as the same.
@@ -163,8 +164,8 @@ async function endCall(run: ToolRun, by: 'result' | 'refusal' | 'error'): Promis
 }
 
 /** It is redeemed with another key, so that of several copies of a `requestState` one gets the answer. */
-function left({ progress }: ToolRun, record: AskRecord): AskRecord {
-  if (record.isDone || progress.unsettled.has(record.key)) return record;
+function left({ handlerState }: ToolRun, record: AskRecord): AskRecord {
+  if (record.isDone || handlerState.unsettled.has(record.key)) return record;
   return { ...record, isLeft: true, redemption: randomUUID() };
 }
 
@@ -216,7 +217,7 @@ async function promiseCompletion<Result>(
       environment.onBackgroundError(asError(error));
       return undefined;
     }
-    return environment.waiters.watch(call.session, { elicitationId, expiresAt });
+    return environment.completionNotices.watch(call.session, { elicitationId, expiresAt });
   };
   const watch = await promise(answer);
   if (watch?.phase === 'waiting') return answer;
@@ -244,7 +245,7 @@ function mistakeAt(
 }
 
 /** A handler that continued would act without the user's answer, and the user would never be asked. */
-function swallowed({ progress: { endedAt } }: ToolRun, cause: unknown): PosternUsageError {
+function swallowed({ handlerState: { endedAt } }: ToolRun, cause: unknown): PosternUsageError {
   const error = new PosternUsageError(
     'suspension_swallowed',
     'The tool handler went on without an answer, so what follows the ask may have run. Await every ask of ctx.gate, rethrow its error (see isElicitationPending()), and read the action of every answer of ctx.gate.try.',

@@ -89,13 +89,13 @@ test.each<[boolean, string, (heard: () => Promise<void>) => unknown]>([
   [false, 'void', async heard => void heard()],
 ])('S220: whether a handler hears an error at once: %s, %s', async (expected, _name, handler) => {
   const ended = Promise.withResolvers<void>();
-  const progress = { hasEnded: false, ended };
+  const handlerState = { hasEnded: false, ended };
   const asks: Promise<void>[] = [];
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn += 1) await setImmediate();
   };
   const heard = () => {
-    const ask = forHearer<void>(progress, async () => {
+    const ask = forHearer<void>(handlerState, async () => {
       await setImmediate();
       throw new Error('declined');
     });
@@ -106,7 +106,7 @@ test.each<[boolean, string, (heard: () => Promise<void>) => unknown]>([
   await turns(20);
   // Reading the state of a promise is no reaction that it could see.
   expect(asks.map(ask => /<pending>/.test(inspect(ask)))).toEqual(asks.map(() => !expected));
-  progress.hasEnded = true;
+  handlerState.hasEnded = true;
   ended.resolve();
   await running;
   await turns(20);

@@ -7,7 +7,7 @@ import {
   PosternUsageError,
   SubjectUnavailableError,
 } from '../errors.ts';
-import type { HandlerEnd, OpenVerb, Progress, ToolRun } from './run.ts';
+import type { HandlerEnd, HandlerState, OpenVerb, ToolRun } from './run.ts';
 import { nameOf, Suspension } from './tool-call.ts';
 
 /** Errors that end an ask: the next call asks again. */
@@ -23,22 +23,22 @@ const answers = [
  * Runs the asks of a run one after another, so that the log is complete whenever it is saved. Records a suspension before it is
  * thrown, to detect a handler that swallows it.
  */
-export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<T>): Promise<T> {
-  const turn = progress.turn.then(async () => {
-    if (progress.suspension !== undefined) throw progress.suspension;
-    progress.key = undefined;
+export async function runSerially<T>({ handlerState }: ToolRun, work: () => Promise<T>): Promise<T> {
+  const turn = handlerState.turn.then(async () => {
+    if (handlerState.suspension !== undefined) throw handlerState.suspension;
+    handlerState.key = undefined;
     try {
       const answer = await work();
-      if (progress.key !== undefined) progress.interrupted.delete(progress.key);
+      if (handlerState.key !== undefined) handlerState.interrupted.delete(handlerState.key);
       return answer;
     } catch (error) {
-      if (error instanceof Suspension) progress.suspension = error;
-      else if (progress.key !== undefined && !answers.some(kind => error instanceof kind))
-        progress.interrupted.add(progress.key);
+      if (error instanceof Suspension) handlerState.suspension = error;
+      else if (handlerState.key !== undefined && !answers.some(kind => error instanceof kind))
+        handlerState.interrupted.add(handlerState.key);
       throw error;
     }
   });
-  progress.turn = turn.catch(() => undefined); // The caller handles the failure; the next ask only waits for the end.
+  handlerState.turn = turn.catch(() => undefined); // The caller handles the failure; the next ask only waits for the end.
   return await turn;
 }
 
@@ -48,13 +48,13 @@ export async function runSerially<T>({ progress }: ToolRun, work: () => Promise<
  * and stops at the first failure does not await the others.
  */
 export function forHandler<P extends unknown[], T>(
-  { progress, environment, call, log }: ToolRun,
+  { handlerState, environment, call, log }: ToolRun,
   verb: (...parameters: P) => Promise<T>,
 ): (...parameters: P) => Promise<T> {
   return function asked(...parameters) {
     const open: OpenVerb = { stack: stackAbove(asked) };
-    progress.open.add(open);
-    if (progress.hasGoneOn) log.noteAnswer();
+    handlerState.open.add(open);
+    if (handlerState.hasGoneOn) log.noteAnswer();
     const ask = async () => {
       try {
         return await verb(...parameters);
@@ -65,25 +65,25 @@ export function forHandler<P extends unknown[], T>(
         );
         if (isOurs) atHandler(error as Error, open.stack);
         if (error instanceof Suspension) {
-          progress.endedAt ??= open.stack;
+          handlerState.endedAt ??= open.stack;
           throw error;
         }
-        progress.hasGoneOn = true;
+        handlerState.hasGoneOn = true;
         // A handler may turn the error into a result.
-        if (!progress.hasEnded) environment.reportMistake(error, nameOf(call));
+        if (!handlerState.hasEnded) environment.reportMistake(error, nameOf(call));
         throw error;
       }
     };
-    return forHearer(progress, async () => {
+    return forHearer(handlerState, async () => {
       try {
         const answer = await ask();
-        if (progress.hasEnded) await forever();
-        progress.open.delete(open);
-        return noted(answer, progress, open);
+        if (handlerState.hasEnded) await forever();
+        handlerState.open.delete(open);
+        return noted(answer, handlerState, open);
       } catch (error) {
         // A handler that awaits nothing ends within a turn, with the ask still open. Others may take the error as an answer.
         await setImmediate();
-        if (!progress.hasEnded) progress.open.delete(open);
+        if (!handlerState.hasEnded) handlerState.open.delete(open);
         throw error;
       }
     });
@@ -91,10 +91,10 @@ export function forHandler<P extends unknown[], T>(
 }
 
 /** The same answer. A refusal counts as unread until one of its members is read: an object is true in every `if`. */
-function noted<T>(answer: T, progress: Progress, open: OpenVerb): T {
+function noted<T>(answer: T, handlerState: HandlerState, open: OpenVerb): T {
   if (typeof answer !== 'object' || answer === null || !('toToolResult' in answer)) return answer;
-  progress.hasGoneOn = true;
-  const { unread } = progress;
+  handlerState.hasGoneOn = true;
+  const { unread } = handlerState;
   const read = () => unread.delete(refusal);
   const refusal: object = new Proxy(answer, {
     get(target, name) {
@@ -140,14 +140,14 @@ export function atHandler<E extends Error>(error: E, stack: string): E {
  * Runs work for a handler. Its error is delivered only where the handler awaits it: where it does not, as in `items.forEach(async …)`, the
  * error would end the process.
  */
-export function forHearer<T>(progress: HandlerEnd, work: () => Promise<T>): Promise<T> {
+export function forHearer<T>(handlerState: HandlerEnd, work: () => Promise<T>): Promise<T> {
   // Something other than `await` waits, such as `then` or a compiled `await`.
   let isChained = false;
   const hear = async () => {
     try {
       return await work();
     } catch (error) {
-      if (!(await isHeard(progress, isChained))) promise.catch(() => undefined);
+      if (!(await isHeard(handlerState, isChained))) promise.catch(() => undefined);
       throw error;
     }
   };
@@ -175,14 +175,17 @@ const UNHEARD_MS = 2000;
  *
  * @param isChained whether something else than `await` waits, which the stack may not show
  */
-async function isHeard(progress: HandlerEnd, isChained: boolean): Promise<boolean> {
+async function isHeard(handlerState: HandlerEnd, isChained: boolean): Promise<boolean> {
   const isAwaiting = isAwaited() || isChained;
   if (!isAwaiting && (await seesAwaits())) {
     const time = new AbortController();
-    await Promise.race([progress.ended.promise, sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {})]);
+    await Promise.race([
+      handlerState.ended.promise,
+      sleep(UNHEARD_MS, undefined, { signal: time.signal }).catch(() => {}),
+    ]);
     time.abort();
   }
-  if (progress.hasEnded) await forever();
+  if (handlerState.hasEnded) await forever();
   return isAwaiting;
 }
 

@@ -34,7 +34,7 @@ export const missingCapabilitySchema = z.enum(['plain', 'error']);
 /** Shared by all calls of one gate. */
 export interface Environment extends Reporter {
   /** The user of a call that names none. Undefined: such a call has no user. */
-  readonly unnamed: Principal | undefined;
+  readonly defaultPrincipal: Principal | undefined;
   /** For calls that do not arrive over HTTP, if no gateway is named. */
   readonly personal?: Environment;
   readonly client: GatewayClient;
@@ -49,7 +49,7 @@ export interface Environment extends Reporter {
   readonly codec: RequestStateCodec;
   readonly recentCalls: RecentCalls;
   readonly waitingReads: WaitingReads;
-  readonly waiters: CompletionNotices;
+  readonly completionNotices: CompletionNotices;
   /** Present if MCP sessions move between replicas. */
   readonly sessionReplica: SessionReplica | undefined;
   readonly text: TextFunction;
@@ -76,7 +76,7 @@ interface OpenedCall<Call extends ToolCall = ToolCall> {
 export interface ToolRun<Call extends ToolCall = ToolCall> extends OpenedCall<Call> {
   /** Asks of this run and of earlier runs of the call. */
   readonly log: AskLog;
-  readonly progress: Progress;
+  readonly handlerState: HandlerState;
   /** Verbs of `ctx.gate.try`: a refusal is returned to the handler instead of ending the call. */
   readonly returnsRefusals?: boolean;
 }
@@ -84,7 +84,7 @@ export interface ToolRun<Call extends ToolCall = ToolCall> extends OpenedCall<Ca
 const HANDLER_ENDED = new DOMException('The tool handler has ended.', 'AbortError');
 
 /** State that changes while a handler runs. */
-export class Progress implements HandlerEnd {
+export class HandlerState implements HandlerEnd {
   hasEnded = false;
   readonly ended: HandlerEnd['ended'] = Promise.withResolvers();
   /** Set when the handler is suspended, to detect a handler that swallows the suspension. */
@@ -129,7 +129,7 @@ export class Progress implements HandlerEnd {
     return this.#asking.signal;
   }
 
-  /** The handler has ended. Ends the asks that it no longer awaits, so that their progress is known. */
+  /** The handler has ended. Ends the asks that it no longer awaits, so that their state is known. */
   async end(): Promise<void> {
     this.hasEnded = true;
     this.ended.resolve();
@@ -152,7 +152,7 @@ export interface OpenVerb {
 }
 
 export async function startToolRun<Call extends ToolCall>(opened: OpenedCall<Call>): Promise<ToolRun<Call>> {
-  return { ...opened, log: await openLog(opened), progress: new Progress(opened.call.signal) };
+  return { ...opened, log: await openLog(opened), handlerState: new HandlerState(opened.call.signal) };
 }
 
 async function openLog(opened: OpenedCall): Promise<AskLog> {
@@ -280,7 +280,7 @@ export function timeLeft(run: ToolRun, { key, answerWithinMs }: Ask): number {
 export function assertInTime(run: ToolRun, ask: Ask): void {
   // The gateway waits in whole seconds.
   if (timeLeft(run, ask) >= 1000) return;
-  run.progress.overdue = ask.key;
+  run.handlerState.overdue = ask.key;
   throw new ElicitationTimeoutError(run.log.get(ask.key)?.elicitationId);
 }
 
@@ -351,7 +351,7 @@ function cut(total: number, size: number): number[] {
 }
 
 /** Whether a payment is made, or may be at any moment. */
-export async function isMade(run: ToolRun, other: AskRecord, signal?: AbortSignal): Promise<boolean> {
+export async function isPaymentMade(run: ToolRun, other: AskRecord, signal?: AbortSignal): Promise<boolean> {
   return other.kind === 'payment' && mayBePaid(await statusOf(run, other, signal));
 }
 
@@ -359,9 +359,9 @@ type Status = ElicitationBody['status'] | undefined;
 
 /** Undefined for a form that the MCP client showed, and for an elicitation that the gateway has deleted. */
 async function statusOf(
-  { environment, progress }: ToolRun,
+  { environment, handlerState }: ToolRun,
   { elicitationId }: AskRecord,
-  signal = progress.signal,
+  signal = handlerState.signal,
 ): Promise<Status> {
   if (elicitationId === undefined) return undefined;
   try {
@@ -373,7 +373,7 @@ async function statusOf(
 }
 
 /** Cancels an elicitation that no call asks for any more. @returns false for a payment that is paid, or whose outcome is open */
-export async function closeAsk(run: ToolRun, other: AskRecord, signal = run.progress.signal): Promise<boolean> {
+export async function closeAsk(run: ToolRun, other: AskRecord, signal = run.handlerState.signal): Promise<boolean> {
   if (other.elicitationId === undefined) return true;
   try {
     await run.environment.client.cancel(other.elicitationId, signal);
@@ -382,7 +382,7 @@ export async function closeAsk(run: ToolRun, other: AskRecord, signal = run.prog
     if (hasCode(error, 'not_found')) return true;
     if (hasCode(error, 'payment_in_progress')) return false;
     if (!hasCode(error, 'already_ended') && !hasCode(error, 'illegal_transition')) throw error;
-    return !(await isMade(run, other, signal));
+    return !(await isPaymentMade(run, other, signal));
   }
 }
 

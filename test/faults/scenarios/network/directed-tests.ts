@@ -25,7 +25,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     test: 'N3:',
   }),
   directed('N3', 'responses that are not JSON, have duplicate names, or are too long', {
-    file: authorization('token-response'),
+    file: authorization('token-request'),
     test: 'N3:',
   }),
   directed('N4', 'ID tokens with one invalid member; key sets that rotate, are huge or endless', {

@@ -17,7 +17,7 @@ export const processScenarios: readonly Scenario[] = [
   ...refreshesUnstored,
   rewrapHalfWay,
   directed('P10', 'key rotation: a replica is killed half way, another continues under load', {
-    file: 'services/gateway/src/sealing/rewrap.integration.test.ts',
+    file: 'services/gateway/src/sealing/rewrap.all.integration.test.ts',
     test: 'a killed replica is followed by another',
   }),
   surprises,

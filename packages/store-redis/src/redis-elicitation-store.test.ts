@@ -15,7 +15,7 @@ import {
   joinedRecord,
   RECORD_FIELDS,
   recordFields,
-} from './elicitation-record.ts';
+} from './redis-elicitation-store.ts';
 
 const subject = { issuer: 'https://id.example.com', subject: 'alice' };
 const elicitationId = newElicitationId(shardOf(subject), systemEntropy);

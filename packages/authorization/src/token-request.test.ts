@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AuthorizationError } from './authorization-error.ts';
-import { parseUniqueJson } from './json-members.ts';
-import { parseTokenResponse, tokenResponseConfigSchema, validateTokenResponse } from './token-response.ts';
+import { parseUniqueJson } from './foreign-document.ts';
+import { tokenResponseConfigSchema } from './provider-config.ts';
+import { parseTokenResponse, validateTokenResponse } from './token-request.ts';
 
 type Input = Parameters<typeof tokenResponseConfigSchema.parse>[0];
 const read = (body: unknown, config?: Input, p: { status?: number; contentType?: string } = {}) =>

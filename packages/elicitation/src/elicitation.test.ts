@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { askDigest, isShownBy, type UndigestedRequest } from './requests.ts';
+import { askDigest, isShownBy, type UndigestedRequest } from './elicitation.ts';
 
 const sha256 = (canonical: string) => createHash('sha256').update(canonical).digest('base64url');
 

@@ -1,6 +1,6 @@
 import { SHARDS, type Shard } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
-import { dataLossIn } from './data-loss.ts';
+import { dataLossIn } from './loss-watch.ts';
 
 const own = { deployment: 'dp_own-deployment', epoch: 5, isFounding: false };
 const other = { ...own, deployment: 'dp_other-deployment' };

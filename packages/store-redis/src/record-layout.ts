@@ -10,6 +10,7 @@ import {
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import { z } from 'zod';
+import { isAbsent, numberOf, textOf } from './script.ts';
 
 /**
  * Version of the opaque part of stored records, which is JSON. Values that scripts compare have separate fields; both parts
@@ -47,7 +48,7 @@ export function decode<T>(
 }
 
 /** @throws DomainError `unknown_record_layout` */
-export function recordIn(json: string): Record<string, unknown> {
+function recordIn(json: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(json) as object) };
   } catch {
@@ -80,4 +81,21 @@ export function encodeUse({ mcpServerId, tool }: { readonly mcpServerId: string;
 export function shareText(quota: StorageQuota): string {
   const { records, bytes } = shareOf(quota);
   return `${records} ${bytes}`;
+}
+
+/** Of a connection or a credential, in the order in which scripts return them. A credential is never `lost`. */
+export const LASTING_FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
+
+/** Reads `LASTING_FIELDS`. @param id the member that names the record @throws DomainError `unknown_record_layout` */
+export function decodeLasting<T>(schema: z.ZodType<T>, id: object, found: readonly unknown[]): T {
+  const [generation, createdAt, updatedAt, json, lost, lastUse] = found;
+  return decode(schema, textOf(json), record => ({
+    ...record,
+    ...id,
+    generation: numberOf(generation),
+    createdAt: numberOf(createdAt),
+    updatedAt: numberOf(updatedAt),
+    ...(isAbsent(lost) ? {} : { lost: timed(textOf(lost), reason => ({ reason })) }),
+    ...(isAbsent(lastUse) ? {} : { lastUse: timed(textOf(lastUse), recordIn) }),
+  }));
 }
