@@ -211,7 +211,6 @@ const OTHER = 'other';
  * Turns a value into a label value. Codes come from closed sets, but nothing enforces that, and a label with unbounded values costs
  * unbounded memory here and in Prometheus, and could leak personal data. Values that are not short codes, and new values beyond
  * `max`, become `other`. Undefined becomes `none`.
- * @internal
  */
 export function createBoundedLabel(max: number): (value: unknown) => string {
   const known = new Set<string>();
