@@ -154,7 +154,7 @@ it('S199: a page shows whatever is issued, open and approved, in every language'
       expect((await acceptWith(raw, elicitationId)).status).toBe(303);
       expect((await raw.get(`/e/${elicitationId}`, { headers })).status).toBe(200);
     }),
-    { numRuns: isShortRun ? 40 : 1_000, seed: SEED },
+    { numRuns: isShortRun ? 120 : 1_000, seed: SEED },
   );
   for (const kind of ['confirmation', 'credential', 'form', 'payment']) expect(issued[kind], kind).toBeGreaterThan(3);
 });

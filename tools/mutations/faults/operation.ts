@@ -828,7 +828,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/pages/src/languages/languages.ts',
     original: 'loadedFrom(await shown[locale].load())',
     replacement: 'loadedFrom((await Promise.all(Object.values(offered).map(({ load }) => load())))[1] ?? english)',
-    foundBy: ['services/gateway/src/start-imports.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
   },
   {
     name: 'the console is loaded at the start',
@@ -836,7 +836,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/generation.ts',
     original: '  return {\n    app,\n    async respond',
     replacement: '  void app();\n  return {\n    app,\n    async respond',
-    foundBy: ['services/gateway/src/start-imports.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
   },
   {
     name: 'the listener is made with an import of node:http, which loads undici',
@@ -844,7 +844,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/http/listener.ts',
     original: "export const { createServer } = process.getBuiltinModule('node:http');",
     replacement: "export { createServer } from 'node:http';\nimport { createServer } from 'node:http';",
-    foundBy: ['services/gateway/src/start-imports.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
   },
   {
     name: 'the language of an error page is not loaded',
@@ -852,7 +852,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/page-routes.ts',
     original: '  await views.prepare(request);\n',
     replacement: '',
-    foundBy: ['services/gateway/src/start-imports.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
   },
   {
     name: 'the language of an elicitation is not loaded',
