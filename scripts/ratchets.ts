@@ -19,17 +19,17 @@ export const floors: Readonly<Record<string, number>> = {
   'packages/testkit': 9,
   'packages/vault': 4,
   'tools/demo': 14,
-  'services/gateway': 24,
+  'services/gateway': 23,
 };
 
 /** Request of `pnpm walk` → our own modules that take part in it. */
 export const ways: Readonly<Record<string, number>> = {
-  'POST elicitations': 48,
-  'OAuth callback': 70,
-  'Stripe approval': 64,
-  'GET ?wait=, woken': 33,
-  'authorize(), connected': 18,
-  'authorize(), asked': 23,
+  'POST elicitations': 43,
+  'OAuth callback': 66,
+  'Stripe approval': 61,
+  'GET ?wait=, woken': 30,
+  'authorize(), connected': 17,
+  'authorize(), asked': 22,
 };
 
 /** Documents → the words that they have together. */

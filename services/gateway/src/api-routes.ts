@@ -13,8 +13,8 @@ import { callerHandlers } from './mcp-servers/caller-handlers.ts';
 import { paymentHandlers } from './payments/payment-handlers.ts';
 import { enterShare } from './platform/http/http-app.ts';
 import { mountOperations, type OperationsApi } from './platform/http/mount-operations.ts';
-import { addJsonParser, parse } from './platform/http/parse.ts';
 import { limitDetail, ProblemError, problemFor, reportedProblem, sendProblem } from './platform/http/problems.ts';
+import { addJsonParser, parse } from './platform/http/request-input.ts';
 
 /** Paths of the contract as patterns, to distinguish 405 from 404. */
 const patterns = Object.values(operations).map(({ path, method }) => ({
@@ -35,7 +35,7 @@ const operationsApi = ({ waitingRequests }: Pick<GatewayDeps, 'waitingRequests'>
   // An id that cannot exist has the answer of an unknown one.
   parameters: request => request.params,
   parse,
-  readsAbsentBody: false,
+  acceptsMissingBody: false,
   answersHead: true,
   contextOf: (request, reply) => ({
     caller: callerOf(request),

@@ -1,8 +1,8 @@
 import { plainName } from '@postern/api';
 import type { GatewayDeps } from './deps.ts';
 import { namesIn } from './mcp-servers/confusable-names.ts';
-import { isLoopbackUrl } from './platform/config/addresses.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
+import { isLoopbackUrl } from './platform/config/config-values.ts';
 
 /** Warns about valid configurations that are probably mistakes. */
 export function warnOfRiskyConfig(

@@ -7,10 +7,10 @@ import { createProviderAnswers, type ProviderAnswers } from './authorization/pro
 import type { RefreshesInProgress } from './authorization/token-refresh.ts';
 import { createPatterns, type Patterns } from './entries/patterns.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
-import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/api-key-uses.ts';
+import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/caller-auth.ts';
 import { createObservation, type Observation } from './observation.ts';
-import { type AuditLog, type AuditSink, createAuditLog } from './platform/audit/audit-log.ts';
-import { createAuditStream } from './platform/audit/audit-stream.ts';
+import type { AuditSink } from './platform/audit/audit-events.ts';
+import { type AuditLog, createAuditLog, createAuditStream } from './platform/audit/audit-log.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
 import { createRefreshCounter } from './platform/audit/refresh-counter.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
@@ -27,8 +27,7 @@ import { createStopping, type Stopping } from './platform/stopping.ts';
 import { type Network, offered } from './platform/store/network.ts';
 import { openStores, type StoreOptions } from './platform/store/open-stores.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
-import type { OpenedVault } from './sealing/open-vault.ts';
-import { openWatchedVault } from './sealing/watched-vault.ts';
+import { type OpenedVault, openWatchedVault } from './sealing/open-vault.ts';
 
 /** The parts of the process. They depend only on sections of the configuration that need a restart, so a reload keeps them. */
 export interface Foundation extends AsyncDisposable {
@@ -44,7 +43,7 @@ export interface Foundation extends AsyncDisposable {
   readonly observe: Omit<Observation, 'metrics' | 'telemetry'>;
   readonly overload: Overload;
   readonly bulkheads: Bulkheads;
-  readonly outboundConnectionsFor: (config: GatewayConfig) => OutboundConnections;
+  readonly outboundPool: OutboundPool;
   readonly stopping: Stopping;
   readonly stores: Stores;
   /** See `createUnknownLayoutLog`. */
@@ -96,40 +95,49 @@ export async function createFoundation(
 ): Promise<Foundation> {
   const { logger } = options;
   const now = options.now ?? Date.now;
+  /** Closed in the opposite order, also if a later part cannot be opened. */
+  await using opened = new AsyncDisposableStack();
   const { metrics, telemetry, ...observe } = await createObservation(config, logger);
-  const opened = await openWatchedVault(config, { logger, metrics });
-  const { vault } = opened;
-
-  const overload = createOverload({
-    limits: config.overload,
-    mcpServers: inForce.mcpServers,
-    logger,
-    metrics,
-  });
-  const outbound = createConnectionPool();
-  let queueRedis: QueueRedis | undefined;
+  if (telemetry !== undefined) opened.use(telemetry);
+  opened.use(observe.channels);
+  const { vault, keyFaults } = opened.use(await openWatchedVault(config, { logger, metrics }));
+  const outboundPool = opened.use(createOutboundPool());
   const { stores, network } = await openStores({ config, logger, metrics, observe, auditLog: () => auditLog }, options);
+  opened.defer(() => stores.close());
+  let queueRedis: QueueRedis | undefined;
+  // A command that waits for a reconnect never ends after this, and writes nothing.
+  opened.defer(() => queueRedis?.close());
+  const patterns = opened.use(createPatterns());
   // Log and audit trail use the real time, not the test clock.
-  const auditStream = createAuditStream({
-    audits: stores.audits,
-    logger,
-    now: Date.now,
-    keepsPeople: config.audit.stream,
-    onLost: () => metrics?.auditLineLost(),
-  });
-  const refreshCounter = createRefreshCounter({ counts: stores.refreshCounts, logger, now });
+  const auditStream = opened.use(
+    createAuditStream({
+      audits: stores.audits,
+      logger,
+      now: Date.now,
+      keepsPeople: config.audit.stream,
+      onLost: () => metrics?.auditLineLost(),
+    }),
+  );
+  const refreshCounter = opened.use(createRefreshCounter({ counts: stores.refreshCounts, logger, now }));
+  const refreshes: RefreshesInProgress = new Map();
+  // The process must not stop before their token sets are stored.
+  opened.defer(async () => void (await Promise.allSettled(refreshes.values())));
+  const overload = opened.use(
+    createOverload({ limits: config.overload, mcpServers: inForce.mcpServers, logger, metrics }),
+  );
   const auditSinks = [metrics?.audit ?? [], auditStream.sink, refreshCounter.sink].flat();
   const pseudonym = pseudonymsOf(config);
   const auditLog = createAuditLog(logger, pseudonym, auditSinks);
-  const stopping = createStopping();
-  const refreshes: RefreshesInProgress = new Map();
-  const patterns = createPatterns();
   const apiKeys = await startApiKeyWatch({
     apiKeys: stores.apiKeys,
     vault,
     logger,
     onWithdrawn: inForce.onKeysWithdrawn,
   });
+  opened.defer(() => apiKeys.stop());
+  const stopping = createStopping();
+  opened.defer(() => stopping.close());
+  const owned = opened.move();
 
   return {
     logger,
@@ -140,7 +148,7 @@ export async function createFoundation(
     telemetry,
     observe,
     overload,
-    outboundConnectionsFor: outbound.connectionsFor,
+    outboundPool,
     stopping,
     stores,
     network,
@@ -156,50 +164,60 @@ export async function createFoundation(
     providerAnswers: createProviderAnswers({ auditLog, now }),
     replicaId: newReplicaId(),
     noteApiKeyUse: createApiKeyUses({ keyAges: stores.keyAges, now }),
-    keyFaults: hasKeyService(config.vault) ? opened.keyFaults : undefined,
+    keyFaults: hasKeyService(config.vault) ? keyFaults : undefined,
     assets: new Map(),
     bulkheads: createBulkheads({ overload, logger, metrics, now }),
     noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
     noteQuota: createQuotaReports({ logger, metrics, now: Date.now }),
     entropy: options.entropy ?? systemEntropy,
-    async [Symbol.asyncDispose]() {
-      stopping.close();
-      await apiKeys.stop();
-      overload[Symbol.dispose]();
-      // The process must not stop before their token sets are stored.
-      await Promise.allSettled(refreshes.values());
-      await refreshCounter[Symbol.asyncDispose]();
-      await auditStream[Symbol.asyncDispose]();
-      await patterns[Symbol.asyncDispose]();
-      // A command that waits for a reconnect never ends after this, and writes nothing.
-      queueRedis?.close();
-      await stores.close();
-      await outbound.close();
-      await opened[Symbol.asyncDispose]();
-      observe.channels[Symbol.dispose]();
-      await telemetry?.[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
+/** The connections to upstreams. */
+export interface OutboundPool {
+  /** Returns the connections in force while `outbound` is the same. Otherwise prepares others, for a configuration that may be refused. */
+  connectionsFor(config: GatewayConfig): OutboundConnections;
+  /** The configuration of the last call is in force. */
+  keep(): void;
+  /** The configuration of the last call is refused: closes the connections that only it would have used. */
+  discard(): Promise<void>;
+}
+
 /**
- * Connections to upstreams, the same ones while `outbound` is. Those of before are closed only with the process: a handler may work on
- * when its caller has gone, and a code is valid once.
+ * Connections of former configurations are closed only with the process: a handler may work on when its caller has gone, and a code is
+ * valid once.
  */
-function createConnectionPool() {
-  const opened: OutboundConnections[] = [];
-  let last: { readonly policy: object; readonly connections: OutboundConnections } | undefined;
+function createOutboundPool(): OutboundPool & AsyncDisposable {
+  interface Opened {
+    readonly policy: object;
+    readonly connections: OutboundConnections;
+  }
+  const opened = new Set<OutboundConnections>();
+  let inForce: Opened | undefined;
+  let prepared: Opened | undefined;
   return {
-    connectionsFor(config: GatewayConfig): OutboundConnections {
+    connectionsFor(config) {
       const policy = { ...outboundPolicyOf(config), timeoutMs: config.outbound.timeoutSeconds * 1000 };
-      if (last !== undefined && isDeepStrictEqual(last.policy, policy)) return last.connections;
+      if (inForce !== undefined && isDeepStrictEqual(inForce.policy, policy)) return inForce.connections;
       const connections = createOutboundConnections(policy);
-      opened.push(connections);
-      last = { policy, connections };
+      opened.add(connections);
+      prepared = { policy, connections };
       return connections;
     },
-    async close() {
-      await Promise.all(opened.map(connections => connections.close()));
+    keep() {
+      inForce = prepared ?? inForce;
+      prepared = undefined;
+    },
+    async discard() {
+      if (prepared === undefined) return;
+      const { connections } = prepared;
+      prepared = undefined;
+      opened.delete(connections);
+      await connections.close();
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...opened].map(connections => connections.close()));
     },
   };
 }

@@ -69,65 +69,70 @@ const LINGER_MS = 1_000;
 /** Starts the gateway: store, workers, the HTTP application. A failed start leaves nothing running. */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
-  let serving: Generation | undefined;
+  /** The generation in force, once there is one. */
+  let current: Generation | undefined;
   const foundation = opened.use(
     await createFoundation(config, options, {
-      mcpServers: () => serving?.deps.mcpServers.size ?? 0,
-      onKeysWithdrawn: () => serving?.endOutdated(),
+      mcpServers: () => current?.deps.mcpServers.size ?? 0,
+      onKeysWithdrawn: () => current?.endWithdrawn(),
     }),
   );
   const { stopping, overload, logger, metrics } = foundation;
-  stopping.closing.addEventListener('abort', () => serving?.endWaits(), { once: true });
-  let inForce = await createGeneration(foundation, config, options);
-  serving = inForce;
-  /** Of configurations before, whose work has not ended. */
-  const retiring = new Set<Pick<Generation, 'close'>>();
+  stopping.closing.addEventListener('abort', () => current?.endWaits(), { once: true });
+  current = await createGeneration(foundation, config, options);
+  const inForce = (): Generation => {
+    if (current === undefined) throw new TypeError('No configuration is in force.');
+    return current;
+  };
+  /** Generations before it, whose work has not ended, and when it has. */
+  const retiring = new Map<Pick<Generation, 'close'>, Promise<void>>();
   opened.defer(async () => {
     await using all = new AsyncDisposableStack();
-    for (const generation of [inForce, ...retiring]) all.defer(() => generation.close());
+    for (const generation of [inForce(), ...retiring.keys()]) all.defer(() => generation.close());
   });
-  inForce.start();
+  current.start();
   const relay = startEventRelay(foundation);
   const rewrapper = startRewrapper(foundation);
-  let idling: Promise<void> | undefined;
-  /** Ends the background work and gives back its leases, once. */
-  const idle = () => {
-    idling ??= (async () => {
+  let workStopped: Promise<void> | undefined;
+  /** Ends the background work of all generations and gives back its leases, once. */
+  const stopWork = () => {
+    workStopped ??= (async () => {
       await using all = new AsyncDisposableStack();
+      for (const ended of retiring.values()) all.defer(() => ended);
       for (const worker of [relay, rewrapper]) all.defer(() => worker.stop());
-      all.defer(() => inForce.idle());
+      all.defer(() => inForce().stopWork());
     })();
-    return idling;
+    return workStopped;
   };
-  opened.defer(idle);
+  opened.defer(stopWork);
 
   const reloader = createReloader({
     logger,
     metrics,
     stopping,
-    running: () => inForce.deps.config,
-    prepare: next => createGeneration(foundation, next, { ...options, before: inForce.deps.config }),
+    running: () => inForce().deps.config,
+    prepare: next => createGeneration(foundation, next, { ...options, before: inForce().deps.config }),
     commit(next, changes) {
-      const before = inForce;
-      inForce = next;
-      serving = next;
+      const before = inForce();
+      current = next;
       forgetChangedUpstreams(foundation, changes);
+      // The entry keeps nothing else of the configuration.
       const entry = { close: before.close };
-      retiring.add(entry);
-      before
+      const ended = before
         .retire(next)
         .catch((error: unknown) => logger.error({ event: 'config.retire_failed', error }, 'retiring failed'))
         .finally(() => retiring.delete(entry));
+      retiring.set(entry, ended);
     },
   });
   opened.defer(() => reloader.idle());
   metrics?.configReloaded('started');
-  metrics?.watchDeliveries(() => inForce.deliveries());
-  const listeners = await openListeners(opened, { foundation, config, admit: options.admit, inForce: () => inForce });
+  metrics?.watchDeliveries(() => inForce().deliveries());
+  const listeners = await openListeners(opened, { foundation, config, admit: options.admit, inForce });
   const { httpServer } = listeners;
   const owned = opened.move();
   let closing: Promise<void> | undefined;
-  const drainMs = () => inForce.deps.config.stop.drainSeconds * 1000;
+  const drainMs = () => inForce().deps.config.stop.drainSeconds * 1000;
   const drain = async () => {
     stopping.drain();
     if (drainMs() === 0 || stopping.closing.aborted) return;
@@ -144,7 +149,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       await drain();
       // Also while it still listens: waiting reads get the present status, and continue at another replica.
       stopping.close();
-      await idle();
+      await stopWork();
     },
   });
   owned.defer(() => replica.stop());
@@ -156,7 +161,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       await using _all = owned;
       const cut = await closeListener(httpServer, {
         lingerMs,
-        finishMs: inForce.deps.config.stop.finishSeconds * 1000,
+        finishMs: inForce().deps.config.stop.finishSeconds * 1000,
         onDeaf: () => stopping.close(),
       });
       if (cut > 0) logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'in-flight requests aborted');
@@ -165,10 +170,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   };
   return {
     get app() {
-      return inForce.app;
+      return inForce().app;
     },
     get deps() {
-      return inForce.deps;
+      return inForce().deps;
     },
     httpServer,
     address: listeners.address,
@@ -177,12 +182,12 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     replicaId: replica.replicaId,
     metricsAddress: listeners.metrics,
     get console() {
-      const { console: found } = inForce;
+      const { console: found } = inForce();
       if (found === undefined || listeners.console === undefined) return undefined;
       return { app: found.app, address: listeners.console };
     },
     get adminApi() {
-      const { adminApi: app } = inForce;
+      const { adminApi: app } = inForce();
       if (app === undefined || listeners.adminApi === undefined) return undefined;
       return { app, address: listeners.adminApi };
     },

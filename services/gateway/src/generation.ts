@@ -52,9 +52,9 @@ export interface Generation {
   /** Waiting reads respond with the present status, and event streams end. */
   endWaits(): void;
   /** Ends the waits of callers whose API keys were revoked. */
-  endOutdated(): void;
+  endWithdrawn(): void;
   /** Ends the background work and gives back its leases. */
-  idle(): Promise<void>;
+  stopWork(): Promise<void>;
   /** Ends everything, also while it retires. No request is under way. */
   close(): Promise<void>;
 }
@@ -79,12 +79,15 @@ export async function createGeneration(
 ): Promise<Generation> {
   const ending = new AbortController();
   const retired = new AbortController();
+  await using refused = new AsyncDisposableStack();
+  refused.defer(() => foundation.outboundPool.discard());
   const deps = await createDeps(foundation, config, { ending: ending.signal, retired: retired.signal });
   const app = await buildApp(deps);
   const console = consoleIfConfigured(deps);
   const adminApi = await buildAdminApiIfConfigured(deps);
   // The last part that can fail: it has connections.
   const webhooks = await openDeliveries(foundation, config, { before, sweepPauseMs });
+  refused.move();
   let workers: readonly { stop(): Promise<void> }[] = [];
   let notingKeys: Promise<void> | undefined;
 
@@ -93,7 +96,7 @@ export async function createGeneration(
     void deps.eventStreams.close();
   }
 
-  async function idle(endWebhooks = async () => webhooks?.stop()): Promise<void> {
+  async function stopWork(endWebhooks = async () => webhooks?.stop()): Promise<void> {
     // Each ends even if another one fails.
     const ended = await Promise.allSettled([endWebhooks(), ...workers.map(worker => worker.stop())]);
     for (const each of ended) if (each.status === 'rejected') throw each.reason;
@@ -111,7 +114,7 @@ export async function createGeneration(
       all.defer(() =>
         delay(HANDLER_MS, undefined, { ref: false, signal: foundation.stopping.closing }).catch(() => undefined),
       );
-    await idle(async () => webhooks?.retire());
+    await stopWork(async () => webhooks?.retire());
   }
 
   return {
@@ -121,6 +124,7 @@ export async function createGeneration(
     adminApi,
     deliveries: async () => (await webhooks?.deliveries()) ?? [],
     start(before) {
+      foundation.outboundPool.keep();
       warnOfRiskyConfig(config, deps);
       warnOfConfusableNames(deps);
       notingKeys = noteKeysOf(config, deps);
@@ -139,16 +143,16 @@ export async function createGeneration(
       return windDown();
     },
     endWaits,
-    endOutdated() {
-      deps.waitingRequests.endOutdated();
-      deps.eventStreams.endOutdated();
+    endWithdrawn() {
+      deps.waitingRequests.endWithdrawn();
+      deps.eventStreams.endWithdrawn();
     },
-    idle: () => idle(),
+    stopWork: () => stopWork(),
     async close() {
       await using all = new AsyncDisposableStack();
       all.defer(async () => notingKeys);
       all.defer(() => deps.eventStreams.close());
-      all.defer(() => idle());
+      all.defer(() => stopWork());
       all.defer(closeApps);
       endWaits();
     },

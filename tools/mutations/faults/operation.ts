@@ -336,10 +336,10 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'bodies: the pieces of a body are kept as they are',
     breaks: 'S232',
-    file: 'services/gateway/src/platform/http/read-body.ts',
+    file: 'services/gateway/src/platform/http/request-input.ts',
     original: 'size += piece.copy(bytes, size);',
     replacement: 'bytes = size === 0 ? piece : Buffer.concat([bytes, piece]);\n    size += piece.byteLength;',
-    foundBy: ['services/gateway/src/platform/http/read-body.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/request-input.test.ts'],
     only: 'keeps none',
   },
   {
@@ -382,7 +382,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'pages: a request without an address is an unexpected error',
     breaks: 'rule: overload',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: "networkOf(request.ip ?? '');",
     replacement: 'networkOf(request.ip.trim());',
     foundBy: ['test/api/limits.test.ts'],
@@ -555,10 +555,10 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: all requests of one MCP server run in one turn',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/turns.ts',
+    file: 'services/gateway/src/platform/overload/request-permit.ts',
     original: 'else if (begun < PER_TURN || ',
     replacement: 'else if (begun >= 0 || ',
-    foundBy: ['services/gateway/src/platform/overload/turns.test.ts'],
+    foundBy: ['services/gateway/src/platform/overload/request-permit.test.ts'],
     only: 'spreads',
   },
   {
@@ -573,10 +573,10 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: a delayed request loses its context',
     breaks: 'rule: overload',
-    file: 'services/gateway/src/platform/overload/turns.ts',
+    file: 'services/gateway/src/platform/overload/request-permit.ts',
     original: 'else this.#queued.set(holder, [AsyncResource.bind(proceed)]);',
     replacement: 'else this.#queued.set(holder, [proceed]);',
-    foundBy: ['services/gateway/src/platform/overload/turns.test.ts'],
+    foundBy: ['services/gateway/src/platform/overload/request-permit.test.ts'],
     only: 'context',
   },
   {
@@ -760,10 +760,10 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'audit: events of operators go to the stream of users',
     breaks: 'S205',
-    file: 'services/gateway/src/platform/audit/audit-stream.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: "trail === 'operators' ? trail : 'people'",
     replacement: "trail === 'operators' ? 'people' : 'people'",
-    foundBy: ['services/gateway/src/platform/audit/audit-stream.test.ts'],
+    foundBy: ['services/gateway/src/platform/audit/audit-log.test.ts'],
   },
   {
     name: 'audit: a page skips lines of the other stream with the same id',

@@ -192,10 +192,10 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'a request body has a name twice',
     breaks: 'RFC 8259 4',
-    file: 'services/gateway/src/platform/http/parse.ts',
+    file: 'services/gateway/src/platform/http/request-input.ts',
     original: 'if (!hasUniqueNames(value, body))',
     replacement: "if (body === '')",
-    foundBy: ['services/gateway/src/platform/http/parse.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/request-input.test.ts'],
   },
   {
     name: 'a form may have more controls than its page',
@@ -209,7 +209,7 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'a form is read without a limit where its length is not announced',
     breaks: 'S75',
-    file: 'services/gateway/src/platform/http/read-body.ts',
+    file: 'services/gateway/src/platform/http/request-input.ts',
     original: 'if (needed > limit) {',
     replacement: 'if (needed > 1024 * limit) {',
     foundBy: ['services/gateway/src/pages/form-body.test.ts'],

@@ -189,10 +189,10 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'a refusal repeats the value',
     breaks: 'S54',
-    file: 'services/gateway/src/platform/http/parse.ts',
+    file: 'services/gateway/src/platform/http/request-input.ts',
     original: 'unknownFields(issue.keys) : issue.message.slice(0, 200),',
     replacement: 'unknownFields(issue.keys) : `${issue.message} ${JSON.stringify(value)}`.slice(0, 500),',
-    foundBy: ['services/gateway/src/platform/http/parse.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/request-input.test.ts'],
   },
   {
     name: 'requestState: an expired state is opened',

@@ -4,7 +4,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'strangers at an address stop colleagues who have signed in',
     breaks: 'S201',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'const session = await p.readSession(request);',
     replacement: 'const session = await p.readSession(request).then(() => undefined);',
     foundBy: ['test/api/limits.test.ts'],
@@ -12,7 +12,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'strangers at an address stop colleagues who return from a sign-in',
     breaks: 'S201',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'await p.returningWith(request)',
     replacement: 'undefined',
     foundBy: ['test/api/limits.test.ts'],
@@ -20,7 +20,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'a person at an address has no limit',
     breaks: 'S201',
-    file: 'services/gateway/src/pages/page-limit.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'if (!isOver(await byPerson(request))) return;',
     replacement: 'return;',
     foundBy: ['test/api/limits.test.ts'],
@@ -246,7 +246,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'logout: switching accounts leads to the sign-out at the identity provider',
     breaks: 'S172',
-    file: 'services/gateway/src/identity/logout-routes.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original:
       '    if (elicitationId !== undefined) return reply.redirect(`${elicitationPath(elicitationId)}?switch=1`, 303);\n',
     replacement: '',
@@ -255,10 +255,10 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'logout: an identity provider that hangs keeps the page after a sign-out',
     breaks: 'S172',
-    file: 'services/gateway/src/identity/provider-logout.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original: 'await withTimeout(asked, METADATA_MS, undefined)',
     replacement: 'await asked',
-    foundBy: ['services/gateway/src/identity/provider-logout.test.ts'],
+    foundBy: ['services/gateway/src/identity/logout.test.ts'],
   },
   {
     name: 'logout: metadata of an external issuer leads browsers to an internal host',
@@ -271,15 +271,15 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'logout: a return counts in any browser',
     breaks: 'S173',
-    file: 'services/gateway/src/identity/provider-logout.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original: 'if (begun === undefined || given.length !== 1 || given[0] !== begun || !isOwn(begun)) return false;',
     replacement: 'if (begun === undefined || given.length !== 1 || !isOwn(begun)) return false;',
-    foundBy: ['services/gateway/src/identity/provider-logout.test.ts'],
+    foundBy: ['services/gateway/src/identity/logout.test.ts'],
   },
   {
     name: 'logout: the audit log says that a user signed out whose browser session goes on',
     breaks: 'S172',
-    file: 'services/gateway/src/identity/logout-routes.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original:
       "    await browser.endSession(request, reply);\n    if (browserSession !== undefined) deps.auditLog.record('browser.signed_out', { subject: browserSession.subject });\n",
     replacement:
@@ -289,15 +289,15 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'logout: strangers fill Redis with claims of returns',
     breaks: 'S173',
-    file: 'services/gateway/src/identity/provider-logout.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original: ' || !isOwn(begun)',
     replacement: '',
-    foundBy: ['services/gateway/src/identity/provider-logout.test.ts'],
+    foundBy: ['services/gateway/src/identity/logout.test.ts'],
   },
   {
     name: 'logout: a return counts twice',
     breaks: 'S173',
-    file: 'services/gateway/src/identity/provider-logout.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original: 'return await deps.stores.oneTime.spend({ kind, digest: digestOf(begun), expiresAt });',
     replacement: 'return true;',
     foundBy: ['test/e2e/back-channel-logout.test.ts'],
@@ -305,7 +305,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'logout: the page says that a signed-in user is signed out',
     breaks: 'S173',
-    file: 'services/gateway/src/identity/logout-routes.ts',
+    file: 'services/gateway/src/identity/logout.ts',
     original: '(await browser.readSession(request)) === undefined\n      ? reply.send',
     replacement: 'request.id !== undefined\n      ? reply.send',
     foundBy: ['test/e2e/back-channel-logout.test.ts'],

@@ -5,7 +5,7 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'one person has a small part of the quota of a file',
     breaks: 'S73',
-    file: 'services/gateway/src/platform/config/store-capabilities.ts',
+    file: 'services/gateway/src/platform/config/storage-quota.ts',
     original: 'hasRedis(config) ? SHARDS.length : 1',
     replacement: 'hasRedis(config) ? SHARDS.length : SHARDS.length',
     foundBy: ['services/gateway/src/platform/config/storage-quota.test.ts'],

@@ -471,7 +471,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a middle dot does not look like a full stop',
     breaks: 'S74',
-    file: 'services/gateway/src/mcp-servers/skeleton.ts',
+    file: 'services/gateway/src/mcp-servers/confusable-names.ts',
     original: '[...SMALL_CAPITALS, ...DOTS]',
     replacement: 'SMALL_CAPITALS',
     foundBy: ['services/gateway/src/mcp-servers/confusable-names.test.ts'],
@@ -495,7 +495,7 @@ export const tenancyFaults: readonly Fault[] = [
   {
     name: 'a name is compared without what looks alike',
     breaks: 'S74, UTS 39 section 4',
-    file: 'services/gateway/src/mcp-servers/skeleton.ts',
+    file: 'services/gateway/src/mcp-servers/confusable-names.ts',
     original: 'shown += prototypes.get(character) ?? character;',
     replacement: 'shown += character;',
     foundBy: ['services/gateway/src/mcp-servers/confusable-names.test.ts'],

@@ -3,7 +3,7 @@ import { browsersPage, signedOutEverywherePage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
-import { createProviderLogout, type ProviderLogoutDeps } from '../identity/provider-logout.ts';
+import { createProviderLogout, type ProviderLogoutDeps } from '../identity/logout.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';

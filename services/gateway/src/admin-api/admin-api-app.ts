@@ -13,8 +13,8 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
 import { createHttpApp } from '../platform/http/http-app.ts';
 import { mountOperations, type OperationsApi } from '../platform/http/mount-operations.ts';
-import { addJsonParser } from '../platform/http/parse.ts';
 import { type ErrorReports, ProblemError, problemFor, sendProblem } from '../platform/http/problems.ts';
+import { addJsonParser } from '../platform/http/request-input.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { Logger } from '../platform/logger.ts';
 import { packageVersion } from '../platform/package-version.ts';
@@ -76,7 +76,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
       operation.parameters === undefined ? undefined : membersOf(operation.parameters, request.params),
     // A member of the path wins over one in query or body.
     parse: (schema, value, _place, { params }) => membersOf(schema, without(value, Object(params))),
-    readsAbsentBody: true,
+    acceptsMissingBody: true,
     answersHead: false,
     authorize(request, { scope }) {
       if (!callerOf(request).scopes.some(each => each === scope)) throw new ProblemError('insufficient_scope');

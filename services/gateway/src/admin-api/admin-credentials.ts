@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { newOperationId, type StoredAdminCredential, systemEntropy } from '@postern/elicitation';
 import type { NetworkStores } from '@postern/store-redis';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedKeyFor } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/vault-config.ts';
 
 /** `pa_`, an id of 22 characters, and a secret of 43. */
 const TOKEN = /^pa_([A-Za-z0-9_-]{22})[A-Za-z0-9_-]{43}$/;

@@ -7,7 +7,7 @@ import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
-import { createApiKeyUses } from '../mcp-servers/api-key-uses.ts';
+import { createApiKeyUses } from '../mcp-servers/caller-auth.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';

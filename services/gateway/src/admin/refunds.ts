@@ -17,7 +17,7 @@ import { canRefundAt } from '@postern/payment';
 import { type CanRefund, decideRefund, paymentsOf, refundFingerprint, reservedRefund } from '../payments/refunds.ts';
 import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedKeyFor } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import type { ReasonedActor, RecordAct } from './admin-audit.ts';
 import { refundItem, takenItem } from './record-items.ts';

@@ -1,6 +1,7 @@
-import type { ProviderRegistry, AuthorizationStart as StartedAttempt } from '@postern/authorization';
+import type { Provider, ProviderRegistry, AuthorizationStart as StartedAttempt } from '@postern/authorization';
 import {
   type AuthorizationState,
+  DomainError,
   digestOf,
   type Elicitation,
   type ElicitationOf,
@@ -15,7 +16,6 @@ import type { Vault } from '@postern/vault';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext } from '../sealing/seal-contexts.ts';
-import { providerOf } from './provider-request.ts';
 import type { ScopePlan } from './scope-plan.ts';
 
 /** Lifetime of `state`: the user must return from the provider within this time. */
@@ -105,4 +105,14 @@ export class AuthorizationStart {
     ) as TransactionSecret;
     return { url: secret.authorizationUrl, host: secret.destinationHost };
   }
+}
+
+/** Returns the provider that the elicitation names. @throws DomainError `unknown_provider` if it is no longer configured */
+export function providerOf(
+  providers: Pick<ProviderRegistry, 'get'>,
+  { request }: ElicitationOf<'authorization'>,
+): Provider {
+  const provider = providers.get(request.provider);
+  if (provider === undefined) throw new DomainError('unknown_provider', 'The provider is no longer configured.');
+  return provider;
 }

@@ -3,7 +3,6 @@ import {
   type Clock,
   type Connection,
   type ConnectionId,
-  DomainError,
   NotFoundError,
   parseConnectionId,
   type Stores,
@@ -11,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
-import { asConfigured, mayUse } from '../mcp-servers/registered-mcp-server.ts';
+import { allowedSubject, mayUse } from '../mcp-servers/registered-mcp-server.ts';
 import type { AccessTokenFlow } from './access-token-flow.ts';
 import type { Disconnection } from './disconnection.ts';
 
@@ -27,11 +26,7 @@ export const connectionHandlers = (
   deps: ConnectionHandlersDeps,
 ): ApiHandlers<'listConnections' | 'getAccessToken' | 'removeConnection'> => ({
   async listConnections({ caller, query: { provider, ...named } }) {
-    const subject = asConfigured(caller, named);
-    if (!caller.issuers.includes(subject.issuer)) {
-      throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
-    }
-    const connections = await deps.stores.connections.list(subject);
+    const connections = await deps.stores.connections.list(allowedSubject(caller, named));
     const now = deps.now();
     return {
       connections: connections

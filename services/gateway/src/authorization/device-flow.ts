@@ -19,8 +19,9 @@ import { z } from 'zod';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { deviceContext } from '../sealing/seal-contexts.ts';
+import { providerOf } from './authorization-start.ts';
 import { retryReasonOf } from './oauth-callback.ts';
-import { providerLeaseMs, providerOf } from './provider-request.ts';
+import { providerLeaseMs } from './revocation-flow.ts';
 import type { ScopePlan } from './scope-plan.ts';
 import type { StoreGrant } from './store-grant.ts';
 
@@ -186,7 +187,7 @@ export function createDeviceFlow(p: {
           case 'expired':
             return letRetry('start_again');
           case 'granted': {
-            const stored = await p.storeGrant(elicitation, attempt, response.grant, redirectUriFor(elicitation));
+            const stored = await p.storeGrant(elicitation, attempt, response.grant);
             return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
               ? letRetry(stored.result, stored.missing)
               : 'settled';

@@ -74,7 +74,6 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
     async authorize(): Promise<void> {
       const pending = await samples.created(stage.stores.elicitations, samples.ask(samples.somebody()));
       const elicitation = ofAuthorization(await samples.moved(stage.stores.elicitations, pending, samples.engage));
-      const redirectUri = new URL(sampleTokens.redirectUri);
       const origin = { issuer: undefined, clientId: 'postern' };
       const grant = {
         accessToken: 'granted',
@@ -83,12 +82,7 @@ function setUp(answers: { now: (refreshToken: string) => Answer | undefined } = 
         scopes: ['repo'],
         ...origin,
       } as const;
-      const stored = await stage.storeGrant(
-        elicitation,
-        'attempt-1',
-        { ...grant, scopes: [...grant.scopes] },
-        redirectUri,
-      );
+      const stored = await stage.storeGrant(elicitation, 'attempt-1', { ...grant, scopes: [...grant.scopes] });
       expect(stored.result).toBe('completed');
     },
     /** Asks for a token, and returns the code of the error, or `ok`. */

@@ -102,16 +102,15 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
   if (provider === undefined) throw new Error('the registry does not know its provider');
   const identityMode = p.identityMode ?? 'login';
   const stage = createFlowStage(provider, {
-    config: { providers: [config] },
+    config: { publicUrl, providers: [config] },
     ...(identityMode === 'external' && {
       mcpServer: { identity: { mode: 'external', verifyUrl: 'https://app.example/verify' } },
     }),
   });
-  const shared = { ...stage, config: { publicUrl } };
-  const authorizationStart = new AuthorizationStart(shared);
-  const oauthCallback = new OAuthCallback(shared);
+  const authorizationStart = new AuthorizationStart(stage);
+  const oauthCallback = new OAuthCallback(stage);
   const leases = { take: async () => true, release: async () => {} };
-  const deviceFlow = createDeviceFlow({ ...shared, stores: { ...stage.stores, leases } });
+  const deviceFlow = createDeviceFlow({ ...stage, stores: { ...stage.stores, leases } });
   const visitor = {
     ...signedInAs(stage.subject),
     ...(identityMode === 'external' && { vouchedBy: 'issue-tracker' }),

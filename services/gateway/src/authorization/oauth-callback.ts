@@ -22,15 +22,14 @@ import { noRequestPage, wrongBrowserPage } from '@postern/pages';
 import type { Vault } from '@postern/vault';
 import type { FastifyPluginAsync } from 'fastify';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { visitorIn, visitorOf } from '../pages/page-guard.ts';
+import { visitorIn, visitorOf } from '../pages/browser.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext, verificationContext } from '../sealing/seal-contexts.ts';
-import type { TransactionSecret } from './authorization-start.ts';
-import { providerOf } from './provider-request.ts';
+import { providerOf, type TransactionSecret } from './authorization-start.ts';
 import type { StoreGrant } from './store-grant.ts';
 
 /** The application must verify within this time. Authorization codes rarely live longer. */
@@ -231,14 +230,7 @@ export class OAuthCallback {
     }
 
     // The grant must be for the expected account and cover the requested scopes. It is committed with the outcome.
-    const { callbackMembers } = validated;
-    const stored = await storeGrant(
-      elicitation,
-      record.digest,
-      grant,
-      this.#redirectUriFor(elicitation),
-      callbackMembers,
-    );
+    const stored = await storeGrant(elicitation, record.digest, grant, validated.callbackMembers);
     return stored.result === 'wrong_account' || stored.result === 'fewer_scopes'
       ? letRetry(stored.result, stored.missing)
       : settled;
@@ -256,14 +248,7 @@ export class OAuthCallback {
       if (error instanceof AuthorizationError) return fail('provider_refused');
       throw error;
     }
-    const { callbackMembers } = secret;
-    const stored = await storeGrant(
-      elicitation,
-      record.digest,
-      grant,
-      this.#redirectUriFor(elicitation),
-      callbackMembers,
-    );
+    const stored = await storeGrant(elicitation, record.digest, grant, secret.callbackMembers);
     switch (stored.result) {
       case 'completed':
         return stored.elicitation;

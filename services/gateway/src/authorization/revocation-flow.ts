@@ -15,7 +15,6 @@ import {
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
-import { providerLeaseMs } from './provider-request.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 const FIRST_RETRY_MS = 5_000;
@@ -188,4 +187,12 @@ function mayShareGrant(one: GrantHolder, other: GrantHolder): boolean {
     one.provider === other.provider &&
     (one.account === undefined || other.account === undefined || one.account.id === other.account.id)
   );
+}
+
+/**
+ * Returns the duration of a lease on requests to a provider, in milliseconds. The holder sends at most two requests: it repeats
+ * one after a DPoP nonce challenge, or revokes a refresh token and an access token. Half a request is margin.
+ */
+export function providerLeaseMs(requestLimitMs: number): number {
+  return Math.ceil(requestLimitMs * 2.5);
 }

@@ -5,8 +5,6 @@ import { VaultError } from '@postern/vault';
 import { describe, expect, it, vi } from 'vitest';
 import { createFlowStage, ofAuthorization } from '../testing/flow-stage.ts';
 
-const redirectUri = new URL('https://gate.example/callback/issue-tracker/github');
-
 async function setUp(p: { expectedAccount?: string } = {}) {
   const revoked: string[] = [];
   const fate = { isAway: false };
@@ -33,7 +31,7 @@ async function setUp(p: { expectedAccount?: string } = {}) {
     elicitation,
     connectionId,
     keep: (change: Partial<Grant> = {}, attempt = 'attempt-1') =>
-      stage.storeGrant(elicitation, attempt, { ...grant, ...change }, redirectUri),
+      stage.storeGrant(elicitation, attempt, { ...grant, ...change }),
     isStored: async () => (await stage.stores.connections.read(connectionId)) !== undefined,
     due: () => stage.revocationFlow.claimDue(shardOf(stage.subject)),
   };
@@ -65,7 +63,7 @@ describe('a grant that matches the request', () => {
       tokenType: 'bearer',
       issuer: 'https://github.example',
       clientId: 'postern',
-      redirectUri: redirectUri.href,
+      redirectUri: 'https://gate.example/callback/issue-tracker/github',
     });
     expect(revoked).toEqual([]);
     expect(eventsNamed('elicitation.completed')).toHaveLength(1);
@@ -118,7 +116,7 @@ describe('the gateway revokes a grant and stores no connection', () => {
     async change => {
       const { account: _, ...unnamed } = grant;
       const { storeGrant, elicitation, isStored, revoked } = await setUp({ expectedAccount: 'octocat' });
-      const kept = await storeGrant(elicitation, 'attempt-1', { ...unnamed, ...change }, redirectUri);
+      const kept = await storeGrant(elicitation, 'attempt-1', { ...unnamed, ...change });
       expect(kept).toEqual({ result: 'wrong_account' });
       expect(revoked).toEqual(['granted']);
       expect(await isStored()).toBe(false);

@@ -15,6 +15,8 @@ import {
 import { VaultError } from '@postern/vault';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { redirectUriOf } from '../platform/http/public-urls.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
@@ -31,6 +33,7 @@ export type StoreGrantResult =
  * stored is revoked at the provider.
  */
 export function createStoreGrant(p: {
+  config: Pick<GatewayConfig, 'publicUrl'>;
   service: ElicitationService;
   stores: Pick<Stores, 'connections'>;
   tokenSets: TokenSets;
@@ -56,7 +59,6 @@ export function createStoreGrant(p: {
     elicitation: ElicitationOf<'authorization'>,
     attempt: string,
     grant: Grant,
-    redirectUri: URL,
     callbackMembers?: Connection['callbackMembers'],
   ): Promise<StoreGrantResult> {
     const { request, subject, elicitationId, mcpServerId } = elicitation;
@@ -66,7 +68,7 @@ export function createStoreGrant(p: {
       tokenType: grant.tokenType,
       refreshToken: grant.refreshToken,
       dpopKey: grant.dpopKey && { ...grant.dpopKey },
-      redirectUri: redirectUri.href,
+      redirectUri: redirectUriOf(p.config.publicUrl, mcpServerId, request.provider).href,
       issuer: grant.issuer,
       clientId: grant.clientId,
     };

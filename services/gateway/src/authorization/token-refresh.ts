@@ -15,8 +15,7 @@ import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { isSilent } from '../platform/replica.ts';
 import type { ProviderAnswers } from './provider-answers.ts';
-import { providerLeaseMs } from './provider-request.ts';
-import type { RevocationFlow } from './revocation-flow.ts';
+import { providerLeaseMs, type RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 export type RefreshResult =

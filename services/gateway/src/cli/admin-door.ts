@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
 import { type AdminContext, adminHandlers } from '../admin-api/admin-handlers.ts';
-import { isLoopbackUrl } from '../platform/config/addresses.ts';
+import { isLoopbackUrl } from '../platform/config/config-values.ts';
 import { documentAt } from '../platform/config/load-config.ts';
 import type { AnyHandler } from '../platform/http/mount-operations.ts';
 import { originHere } from '../platform/start-error.ts';

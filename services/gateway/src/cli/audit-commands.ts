@@ -3,7 +3,7 @@ import type { Subject } from '@postern/elicitation';
 import { ocsfEvent } from '../platform/audit/ocsf.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { hasRedis } from '../platform/config/store-capabilities.ts';
+import { hasRedis } from '../platform/config/redis-config.ts';
 import { type AdminDoor, openDoor, throughUrl } from './admin-door.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes, UsageError } from './cli-io.ts';
 import { actorOf, type Command, type Invocation, sinceIn, subjectIn } from './command.ts';

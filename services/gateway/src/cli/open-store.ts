@@ -4,7 +4,7 @@ import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
 import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
-import { hasRedis } from '../platform/config/store-capabilities.ts';
+import { hasRedis } from '../platform/config/redis-config.ts';
 import { redisTarget, retentionOf } from '../platform/redis/redis-target.ts';
 import { StartError } from '../platform/start-error.ts';
 import { type OpenedStores, openFile } from '../platform/store/open-stores.ts';

@@ -3,7 +3,7 @@ import type { BrowserSession } from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { browserName } from '../identity/browser-name.ts';
-import type { ProviderLogout } from '../identity/provider-logout.ts';
+import type { ProviderLogout } from '../identity/logout.ts';
 import type { createSignInFlow, IdentityProvider } from '../identity/sign-in-flow.ts';
 import { FRESH_SECONDS } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser.ts';

@@ -11,7 +11,14 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import { type AuthorizationPagesDeps, createAuthorizationPages } from '../authorization/authorization-pages.ts';
 import { type CredentialPagesDeps, createCredentialPages } from '../entries/credential-pages.ts';
 import { createFormPages, type FormPagesDeps } from '../entries/form-pages.ts';
-import type { CompletedVisitOf, KindPages, PageRequest, VisitOf } from '../pages/kind-pages.ts';
+import {
+  type CompletedVisitOf,
+  type KindPages,
+  type PageRequest,
+  pagePhase,
+  type VisitOf,
+  watchOf,
+} from '../pages/kind-pages.ts';
 import {
   type ById,
   createPageGuard,
@@ -19,7 +26,6 @@ import {
   type PageGuardDeps,
   type PageVisit,
 } from '../pages/page-guard.ts';
-import { pagePhase, watchOf } from '../pages/page-phase.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { type ConfirmationPagesDeps, createConfirmationPages } from '../payments/confirmation-pages.ts';
 import type { PaymentFlow } from '../payments/payment-flow.ts';

@@ -25,6 +25,7 @@ import {
   asConfigured,
   checkOf,
   isForRegisteredPayee,
+  issuerNotAllowed,
   mayAsk,
   payeeOf,
   type RegisteredMcpServer,
@@ -122,8 +123,7 @@ export class IssueFlow {
       });
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
-      if (error.code === 'issuer_not_allowed')
-        throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
+      if (error.code === 'issuer_not_allowed') throw issuerNotAllowed();
       throw new ProblemError(error.retryable ? 'upstream_unavailable' : 'subject_token_invalid');
     }
   }

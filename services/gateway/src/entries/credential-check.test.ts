@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createOutboundFetch } from '@postern/authorization';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type CredentialCheckConfig, credentialCheckSchema } from '../platform/config/approval-config.ts';
+import { type CredentialCheckConfig, credentialCheckSchema } from '../platform/config/mcp-server-config.ts';
 import { createCredentialCheck, fieldsSentBy } from './credential-check.ts';
 
 const seen: { method: string | undefined; url: string | undefined; headers: IncomingMessage['headers'] }[] = [];

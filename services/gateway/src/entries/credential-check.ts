@@ -1,5 +1,5 @@
 import { OutboundError, type OutboundFetch } from '@postern/authorization';
-import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
+import type { CredentialCheckConfig } from '../platform/config/mcp-server-config.ts';
 import type { CredentialValues } from './credential-entry.ts';
 
 export type CheckResult = 'accepted' | 'rejected' | 'unavailable';

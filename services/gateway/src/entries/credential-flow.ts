@@ -14,7 +14,7 @@ import { z } from 'zod';
 import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { type AuditLog, type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedKeyFor } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { credentialContext } from '../sealing/seal-contexts.ts';
 import { sealFor } from '../sealing/sealed-delivery.ts';

@@ -2,7 +2,6 @@ import type { CredentialBody } from '@postern/api';
 import {
   type Credential,
   type CredentialId,
-  DomainError,
   generationNumber,
   NotFoundError,
   parseCredentialId,
@@ -10,7 +9,7 @@ import {
 } from '@postern/elicitation';
 import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import { assertHonestName, type RegisteredNames } from '../mcp-servers/confusable-names.ts';
-import { asConfigured, mayRead } from '../mcp-servers/registered-mcp-server.ts';
+import { allowedSubject, mayRead } from '../mcp-servers/registered-mcp-server.ts';
 import type { CredentialFlow } from './credential-flow.ts';
 
 export interface CredentialHandlersDeps {
@@ -24,10 +23,7 @@ export const credentialHandlers = (
   deps: CredentialHandlersDeps,
 ): ApiHandlers<'listCredentials' | 'readCredential' | 'removeCredential'> => ({
   async listCredentials({ caller, query: { name, ...named } }) {
-    const subject = asConfigured(caller, named);
-    if (!caller.issuers.includes(subject.issuer))
-      throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
-    const credentials = await deps.stores.credentials.list(subject);
+    const credentials = await deps.stores.credentials.list(allowedSubject(caller, named));
     return {
       credentials: credentials
         .filter(credential => mayRead(caller, credential) && (name === undefined || credential.name === name))

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiHandlers } from '../mcp-servers/api-handlers.ts';
 import { authenticatedCallerOf, type CallerDirectory, callerOf } from '../mcp-servers/caller-auth.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { parse } from '../platform/http/parse.ts';
+import { parse } from '../platform/http/request-input.ts';
 import { securityHeaders } from '../platform/http/security-headers.ts';
 import type { EventStreams, OpenEventStream } from './event-streams.ts';
 

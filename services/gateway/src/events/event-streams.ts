@@ -41,7 +41,7 @@ export interface EventStreams {
    */
   open(p: OpenEventStream, begin: () => Writable | undefined): Promise<EventStream | undefined>;
   /** Ends the streams whose API keys were revoked. */
-  endOutdated(): void;
+  endWithdrawn(): void;
   /** Ends all streams, each with a reconnection time. Resolves when the clients have read the end, or after a timeout. */
   close(): Promise<void>;
 }
@@ -165,7 +165,7 @@ export function createEventStreams({ feeds, onError, max: maxOpen, onFull }: Eve
       });
       counts.opened += 1;
       streams.set(stream, p);
-      // `close` or `endOutdated` ran before this stream was in the list.
+      // `close` or `endWithdrawn` ran before this stream was in the list.
       if (closing.signal.aborted || !p.isCurrent()) stream.end();
       heartbeatGroup?.add(stream);
       beating ??= setInterval(beat, HEARTBEAT_MS / HEARTBEAT_GROUPS).unref();
@@ -193,7 +193,7 @@ export function createEventStreams({ feeds, onError, max: maxOpen, onFull }: Eve
   return {
     counts,
     open,
-    endOutdated() {
+    endWithdrawn() {
       for (const [stream, { isCurrent }] of streams) if (!isCurrent()) stream.end();
     },
     close() {

@@ -4,7 +4,7 @@ import type { FastifyContextConfig, FastifyPluginAsync, FastifyRequest } from 'f
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import { readBody } from '../platform/http/read-body.ts';
+import { readBody } from '../platform/http/request-input.ts';
 import { longestSessionMs } from './create-browser-session.ts';
 
 /** Names a session at an identity provider. `sid` is unique only within its issuer. */

@@ -4,7 +4,7 @@ import { newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { expect, it } from 'vitest';
 import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { sharedSecretOf } from '../platform/config/shared-secret.ts';
+import { sharedSecretOf } from '../platform/config/vault-config.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
 import { createSignInMethods } from './sign-in-methods.ts';
 

@@ -14,7 +14,7 @@ import { CliError, type HeldStore } from '../cli/cli-io.ts';
 import { approvedPayments } from '../cli/dev/dev-options.ts';
 import { apiKeyHash } from '../mcp-servers/api-keys.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { sharedKeyFor } from '../platform/config/shared-secret.ts';
+import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Activity } from './activity.ts';
 import { serveCommand } from './remote-command.ts';

@@ -1,13 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Clock, hourOf, type Stores } from '@postern/elicitation';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
 import { nameApiKey } from '../platform/http/request-context.ts';
 import { identified } from '../platform/http/unidentified.ts';
 import type { ApiKeyList } from './api-key-list.ts';
-import type { NoteApiKeyUse } from './api-key-uses.ts';
 import { idOfFileKey, isNewApiKey } from './api-keys.ts';
 import type { Caller, RegisteredMcpServer } from './registered-mcp-server.ts';
 
@@ -217,3 +217,63 @@ export function createCallerDirectory(p: {
 }
 
 const prefixOf = (digest: Buffer): string => digest.subarray(0, 8).toString('latin1');
+
+export type NoteApiKeyUse = (caller: Caller) => void;
+
+/**
+ * Notes the last use of API keys, to the hour: at most one write per key, hour and replica. No request waits for it, and while Redis is
+ * unavailable uses are missing.
+ */
+export function createApiKeyUses(p: {
+  readonly keyAges: Pick<Stores['keyAges'], 'noteUse'>;
+  readonly now: Clock;
+}): NoteApiKeyUse {
+  const noted = new Map<string, number>();
+  return ({ apiKey }) => {
+    if (apiKey === undefined) return;
+    const { apiKeyId } = apiKey;
+    const { at } = hourOf(p.now());
+    if (noted.get(apiKeyId) === at) return;
+    noted.set(apiKeyId, at);
+    p.keyAges.noteUse(apiKeyId, at).catch(() => noted.delete(apiKeyId));
+  };
+}
+
+/** Signals of the requests that wait: for the end of an elicitation, or for a token that another replica refreshes. */
+export interface WaitingRequests {
+  /**
+   * Returns a signal that aborts when the caller disconnects, the replica stops, a reload replaces the configuration, or the API key is
+   * revoked. A waiting read then responds with the current status, so that its caller can retry.
+   */
+  signalOf(reply: FastifyReply, caller: Caller): AbortSignal;
+  /** Aborts the requests whose API keys were revoked. */
+  endWithdrawn(): void;
+}
+
+/** @param ending aborts when no request may wait any longer */
+export function createWaitingRequests(ending: AbortSignal, isCurrent: (caller: Caller) => boolean): WaitingRequests {
+  // One listener for all waiting reads: removing one of thousands of listeners from a signal is a linear search.
+  const waiting = new Map<AbortController, Caller>();
+  ending.addEventListener(
+    'abort',
+    () => {
+      for (const each of waiting.keys()) each.abort();
+    },
+    { once: true },
+  );
+  return {
+    signalOf({ raw }, caller) {
+      const end = new AbortController();
+      if (ending.aborted || !isCurrent(caller)) end.abort();
+      waiting.set(end, caller);
+      raw.once('close', () => {
+        waiting.delete(end);
+        if (!raw.writableFinished) end.abort();
+      });
+      return end.signal;
+    },
+    endWithdrawn() {
+      for (const [end, caller] of waiting) if (!isCurrent(caller)) end.abort();
+    },
+  };
+}

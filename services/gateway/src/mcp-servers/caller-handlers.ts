@@ -1,7 +1,8 @@
 import { type CallerBody, CONTRACT_REVISION, defaultText } from '@postern/api';
 import { calculateJwkThumbprint } from 'jose';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { hasRedis, notOffered } from '../platform/config/store-capabilities.ts';
+import { hasRedis } from '../platform/config/redis-config.ts';
+import { notOffered } from '../platform/config/store-capabilities.ts';
 import { packageVersion } from '../platform/package-version.ts';
 import type { ApiHandlers } from './api-handlers.ts';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';

@@ -3,6 +3,7 @@ import {
   type Amount,
   type Connection,
   type Credential,
+  DomainError,
   type ElicitationRequest,
   kinds,
   type McpServer,
@@ -10,9 +11,9 @@ import {
   type StorageQuota,
   type Subject,
 } from '@postern/elicitation';
-import type { CredentialCheckConfig } from '../platform/config/approval-config.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import {
+  type CredentialCheckConfig,
   type LimitDefaults,
   limitDefaults,
   limitDefaultsOf,
@@ -141,6 +142,16 @@ export function asConfigured({ issuers }: RegisteredMcpServer, { issuer, subject
   const known = issuers.includes(issuer) ? issuer : issuers.find(candidate => isSameUrl(candidate, issuer));
   return { issuer: known ?? issuer, subject };
 }
+
+/** As `asConfigured`, for records of the user. @throws DomainError `issuer_not_allowed` */
+export function allowedSubject(caller: RegisteredMcpServer, named: Subject): Subject {
+  const subject = asConfigured(caller, named);
+  if (!caller.issuers.includes(subject.issuer)) throw issuerNotAllowed();
+  return subject;
+}
+
+export const issuerNotAllowed = (): DomainError =>
+  new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
 
 /** Whether the caller shares the owner of the record and may still request its kind. */
 export function mayRead(caller: RegisteredMcpServer, credential: Credential): boolean {

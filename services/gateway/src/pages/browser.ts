@@ -3,10 +3,13 @@ import type { CookieSerializeOptions } from '@fastify/cookie';
 import {
   type BrowserSession,
   type BrowserSessionId,
+  type BrowserSessionOwner,
   digestOf,
+  type Elicitation,
   type Entropy,
   parseBrowserSessionId,
   type Stores,
+  type Visitor,
 } from '@postern/elicitation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identified } from '../platform/http/unidentified.ts';
@@ -150,3 +153,21 @@ export function createBrowser(p: {
 }
 
 export type Browser = ReturnType<typeof createBrowser>;
+
+/**
+ * Returns the identity that the browser session proves in the identity mode of this elicitation, or undefined if it proves none. A
+ * sign-in of another identity mode proves nothing here: the page then asks for the right sign-in instead of reporting a wrong person.
+ */
+export function visitorOf(elicitation: Elicitation, browserSession: BrowserSession | undefined): Visitor | undefined {
+  if (elicitation.identityMode === 'loopback') return { kind: 'loopback' };
+  if (browserSession === undefined) return undefined;
+  const { origin, subject } = browserSession;
+  if (elicitation.identityMode === 'login') return 'vouchedBy' in origin ? undefined : { kind: 'signed_in', subject };
+  const isVouched = 'vouchedBy' in origin && origin.vouchedBy === elicitation.mcpServerId;
+  return isVouched ? { kind: 'signed_in', subject, vouchedBy: origin.vouchedBy } : undefined;
+}
+
+/** The person that a browser session proves. */
+export function visitorIn({ origin, subject }: BrowserSessionOwner): Extract<Visitor, { kind: 'signed_in' }> {
+  return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
+}

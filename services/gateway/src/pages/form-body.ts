@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { type PropertySchema, requestedSchemaSchema } from '@postern/api/form';
 import type { Elicitation } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { readBody } from '../platform/http/read-body.ts';
 import { requestContext } from '../platform/http/request-context.ts';
+import { readBody } from '../platform/http/request-input.ts';
 import { PageError } from './page-request.ts';
 
 /** Maximum size of a submitted form. */

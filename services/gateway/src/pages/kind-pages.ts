@@ -1,9 +1,15 @@
-import { type CompletedElicitation, type ElicitationOf, type Kind, matchCodeOf } from '@postern/elicitation';
-import type { DecisionView } from '@postern/pages';
+import {
+  type CompletedElicitation,
+  type Elicitation,
+  type ElicitationOf,
+  isCharging,
+  type Kind,
+  matchCodeOf,
+} from '@postern/elicitation';
+import type { DecisionView, WatchView } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type ById, type DecisionForm, type PageVisit, switchAccountAction } from './page-guard.ts';
-import { watchOf } from './page-phase.ts';
 import type { PageKit } from './page-views.ts';
 
 export type VisitOf<K extends Kind> = PageVisit & { readonly elicitation: ElicitationOf<K> };
@@ -46,4 +52,18 @@ export function decisionView(
     watch: watchOf(elicitation, views.now()),
     shown,
   };
+}
+
+/** Returns what the page of an elicitation is about. When this changes, a page in a browser is out of date. */
+export function pagePhase(elicitation: Elicitation, now: number): string {
+  const { status, expiresAt } = elicitation;
+  if (status !== 'pending' && status !== 'active') return status;
+  if (isCharging(elicitation)) return 'charge';
+  return expiresAt <= now ? 'expired' : 'decision';
+}
+
+/** Lets the page of an elicitation find out that it is out of date. */
+export function watchOf(elicitation: Elicitation, now: number): WatchView {
+  const pageHref = elicitationPath(elicitation.elicitationId);
+  return { pageHref, statusHref: `${pageHref}/status`, phase: pagePhase(elicitation, now) };
 }

@@ -1,6 +1,5 @@
 import {
   type BrowserSession,
-  type BrowserSessionOwner,
   DomainError,
   type Elicitation,
   type ElicitationService,
@@ -16,6 +15,7 @@ import { z } from 'zod';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { requestContext } from '../platform/http/request-context.ts';
+import { visitorOf } from './browser.ts';
 import { formLimitsOf, readFormBody } from './form-body.ts';
 import { assertSameOrigin, PageError } from './page-request.ts';
 import type { PageKit } from './page-views.ts';
@@ -73,24 +73,6 @@ export interface PageGuardDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;
   readonly service: Pick<ElicitationService, 'find' | 'checkSamePerson'>;
   readonly signInMethods: { readonly available: boolean };
-}
-
-/**
- * Returns the identity that the browser session proves in the identity mode of this elicitation, or undefined if it proves none. A
- * sign-in of another identity mode proves nothing here: the page then asks for the right sign-in instead of reporting a wrong person.
- */
-export function visitorOf(elicitation: Elicitation, browserSession: BrowserSession | undefined): Visitor | undefined {
-  if (elicitation.identityMode === 'loopback') return { kind: 'loopback' };
-  if (browserSession === undefined) return undefined;
-  const { origin, subject } = browserSession;
-  if (elicitation.identityMode === 'login') return 'vouchedBy' in origin ? undefined : { kind: 'signed_in', subject };
-  const isVouched = 'vouchedBy' in origin && origin.vouchedBy === elicitation.mcpServerId;
-  return isVouched ? { kind: 'signed_in', subject, vouchedBy: origin.vouchedBy } : undefined;
-}
-
-/** The person that a browser session proves. */
-export function visitorIn({ origin, subject }: BrowserSessionOwner): Extract<Visitor, { kind: 'signed_in' }> {
-  return { kind: 'signed_in', subject, ...('vouchedBy' in origin ? { vouchedBy: origin.vouchedBy } : {}) };
 }
 
 /** Admits only the person that the elicitation was issued for. Every page of an elicitation goes through this guard. */

@@ -1,4 +1,4 @@
-import type { ProviderRegistry } from '@postern/authorization';
+import type { LocalizedText, ProviderConfig, ProviderRegistry } from '@postern/authorization';
 import {
   askDigest,
   type BrowserSession,
@@ -22,6 +22,9 @@ import {
   type PageContext,
   type PersonView,
   type ProviderView,
+  type ScopeView,
+  scopeText,
+  type TextIn,
   type WayBackView,
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
@@ -30,7 +33,6 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { Browser } from './browser.ts';
 import { type Look, logoView, mcpServerViewOf } from './looks.ts';
-import { createScopeViews } from './scope-views.ts';
 import { pagePathOf, type ViewChoices } from './view-choices.ts';
 
 /** A page that is opened again later does not leave by itself. */
@@ -247,4 +249,29 @@ export interface PageKit<Deps> {
   readonly deps: Deps;
   readonly browser: Browser;
   readonly views: PageViews;
+}
+
+/** Returns a function that describes scopes of a provider: the operator's text before that of the preset. @internal */
+export function createScopeViews(
+  configs: readonly Pick<ProviderConfig, 'name' | 'preset'>[],
+  providers: ProviderRegistry,
+) {
+  const presets = new Map(configs.map(({ name, preset }) => [name, preset]));
+
+  return (provider: string, scopes: readonly string[], locale: Locale): ScopeView[] => {
+    const descriptions = new Map(Object.entries(providers.get(provider)?.scopeDescriptions ?? {}));
+    return scopes.map(scope => {
+      const { text, access } = descriptions.get(scope) ?? {};
+      const found = text === undefined ? scopeText(presets.get(provider), scope, locale) : localized(text, locale);
+      const language = found?.language === locale ? undefined : found?.language;
+      return { scope, description: found?.text, language, access };
+    });
+  };
+}
+
+/** A single text serves all locales, and its language is unknown. */
+function localized(text: LocalizedText, locale: Locale): Partial<TextIn> {
+  if (typeof text === 'string') return { text };
+  const own = text[locale];
+  return own === undefined ? { text: text['en'], language: 'en' } : { text: own, language: locale };
 }

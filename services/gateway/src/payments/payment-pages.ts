@@ -37,6 +37,7 @@ import {
   type KindPages,
   type PageRequest,
   type VisitOf,
+  watchOf,
 } from '../pages/kind-pages.ts';
 import {
   type ById,
@@ -45,7 +46,6 @@ import {
   type PageGuardDeps,
   type PageVisit,
 } from '../pages/page-guard.ts';
-import { watchOf } from '../pages/page-phase.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { PageKit, PageViews } from '../pages/page-views.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';

@@ -3,7 +3,6 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { OutboundFetch } from '@postern/authorization';
 import type { CommandObserver } from '@postern/store-redis';
 import type { Logger } from 'pino';
-import { wrapFetch } from './outbound/wrap-fetch.ts';
 
 /** How a call ended. `error` is what it threw, if it threw. */
 export interface Ended<Result = unknown> {
@@ -198,3 +197,11 @@ const publishedCommands =
       end(fault);
     };
   };
+
+/** Replaces what `fetch` does when it is called, and keeps its other members. */
+export function wrapFetch(
+  { isInside, close }: OutboundFetch,
+  send: (...request: Parameters<OutboundFetch>) => Promise<Response>,
+): OutboundFetch {
+  return Object.assign(send, { isInside, close, [Symbol.asyncDispose]: close });
+}

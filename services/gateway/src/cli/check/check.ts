@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { hasWebhooks, loadWebhooks } from '../../events/webhooks/start-deliveries.ts';
+import { wrapFetch } from '../../platform/channels.ts';
 import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../../platform/config/console-config.ts';
 import { loadConfig } from '../../platform/config/load-config.ts';
-import { hasRedis } from '../../platform/config/store-capabilities.ts';
+import { hasRedis } from '../../platform/config/redis-config.ts';
 import { loadTelemetry } from '../../platform/optional-packages.ts';
 import { configuredHostsOf, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
-import { wrapFetch } from '../../platform/outbound/wrap-fetch.ts';
 import { type CliIo, type ExitCode, exitCodes } from '../cli-io.ts';
 import type { Invocation } from '../command.ts';
 import { checked, type Finding, failed, ok, reportOf } from './findings.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { z } from 'zod';
-import { isLoopbackUrl } from '../../platform/config/addresses.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
-import { sharedSecretOf } from '../../platform/config/shared-secret.ts';
+import { isLoopbackUrl } from '../../platform/config/config-values.ts';
+import { sharedSecretOf } from '../../platform/config/vault-config.ts';
 import { createGatewayProof, gatewayProofPath } from '../../platform/http/gateway-proof.ts';
 import { hostPort, originHere } from '../../platform/start-error.ts';
 import { jsonOf } from '../cli-io.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { isLoopbackUrl } from '../../platform/config/addresses.ts';
+import { isLoopbackUrl } from '../../platform/config/config-values.ts';
 import { CliError, UsageError } from '../cli-io.ts';
 
 export const INIT_HELP = `postern init: write a configuration with new keys

@@ -6,11 +6,10 @@ import { z } from 'zod';
 import { actsToLog, createAdminAudit, type OperatorAct } from '../../admin/admin-audit.ts';
 import { samplePseudonyms } from '../../testing/sample-config.ts';
 import { createLogger } from '../logger.ts';
-import { createAuditMetrics } from '../metrics/audit-metrics.ts';
+import { createAuditMetrics } from '../metrics/create-metrics.ts';
 import { createInstruments } from '../metrics/instruments.ts';
 import { type AuditEventName, auditEvents } from './audit-events.ts';
-import { createAuditLog } from './audit-log.ts';
-import { createAuditStream } from './audit-stream.ts';
+import { createAuditLog, createAuditStream } from './audit-log.ts';
 
 const members = z.record(z.string(), z.unknown());
 /** What is recorded of each event, the stream and the line that come of it, and the metrics that it counts. */

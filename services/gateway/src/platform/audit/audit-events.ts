@@ -604,6 +604,9 @@ export interface AuditRecord {
   readonly [field: string]: unknown;
 }
 
+/** Receives every audit event in addition to the log. Must neither throw nor block. */
+export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
+
 /** Returns the line of an event: the members of its entry in their order, without those that are undefined. */
 export function auditRecordOf(event: AuditEventName, recorded: object, pseudonym: Pseudonyms): AuditRecord {
   const members: Record<string, unknown> = {};

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Subject } from '@postern/elicitation';
-import type { GatewayConfig } from '../config/config-schema.ts';
-import { sharedKeyFor } from '../config/shared-secret.ts';
+import { sharedKeyFor, type VaultConfig } from '../config/vault-config.ts';
 
 /** Returns the pseudonym of a user in the audit log, always the same for the same subject. */
 export type Pseudonyms = (subject: Subject) => string;
@@ -28,14 +27,17 @@ export function createPseudonyms(key: Uint8Array): Pseudonyms {
  * Uses the configured key, or a key derived from the shared secret: all replicas derive the same key, and adding a vault key in front
  * does not change it.
  */
-export function pseudonymsOf(config: Pick<GatewayConfig, 'audit' | 'vault'>): Pseudonyms {
+export function pseudonymsOf(config: {
+  readonly audit: { readonly pseudonymKey?: Uint8Array | undefined };
+  readonly vault: VaultConfig;
+}): Pseudonyms {
   if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
   return createPseudonyms(sharedKeyFor(config, 'postern audit pseudonyms, 1'));
 }
 
 /** Returns the pseudonym for webhooks about a user's passkeys; undefined without operator webhooks. */
 export function announcementsOf(
-  { operatorWebhooks }: Pick<GatewayConfig, 'operatorWebhooks'>,
+  { operatorWebhooks }: { readonly operatorWebhooks: readonly unknown[] },
   pseudonym: Pseudonyms,
 ): (subject: Subject) => string | undefined {
   return operatorWebhooks.length === 0 ? () => undefined : pseudonym;

@@ -9,8 +9,7 @@ import {
 } from '@postern/elicitation';
 import { outsideRequests } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
-import { type AuditEventEntry, auditEvents } from './audit-events.ts';
-import type { AuditSink } from './audit-log.ts';
+import { type AuditEventEntry, type AuditSink, auditEvents } from './audit-events.ts';
 
 export interface RefreshCounter extends AsyncDisposable {
   readonly sink: AuditSink;

@@ -1,18 +1,40 @@
 import { identityProviderConfigSchema, imageNameSchema, providerConfigSchema } from '@postern/authorization';
 import { locales } from '@postern/pages';
-import { processorConfigSchema } from '@postern/payment';
+import { processorConfigSchema, receiptJwkSchema } from '@postern/payment';
 import { z } from 'zod';
-import { addressRangePattern, isAddressRange } from './addresses.ts';
-import { receiptsConfigSchema } from './approval-config.ts';
-import { localName, lookMembers } from './config-values.ts';
+import { addressRangePattern, isAddressRange, localName, lookMembers, publicUrlSchema } from './config-values.ts';
 import { consoleConfigSchema } from './console-config.ts';
 import type { ServedImage } from './image-type.ts';
 import { eitherDefault, mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
-import { publicUrlSchema } from './public-url-config.ts';
 import { redisConfigSchema, storeConfigSchema } from './redis-config.ts';
 import { symmetricKey, vaultConfigSchema } from './vault-config.ts';
 import { operatorWebhookSchema } from './webhook-config.ts';
+
+const receiptJwk = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // The parser's own message could quote the key.
+      context.addIssue({ code: 'custom', message: 'must be a JWK as JSON' });
+      return z.NEVER;
+    }
+  })
+  .pipe(receiptJwkSchema);
+
+const receiptsConfigSchema = z.strictObject({
+  keys: z
+    .array(z.strictObject({ kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/), key: receiptJwk }))
+    .min(1)
+    .refine(keys => keys[0]?.key.d !== undefined, { error: 'the first key signs, so it must be a private key' })
+    .optional()
+    .describe(
+      'Ed25519 keys, each a JWK in JSON. The first one signs. The gateway publishes all of them, so keep the public part of retired ' +
+        'keys. Default: derived from the vault keys.',
+    ),
+});
 
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),

@@ -1,6 +1,6 @@
 import { operatorSignInConfigSchema } from '@postern/authorization';
 import { z } from 'zod';
-import { publicUrlSchema } from './public-url-config.ts';
+import { publicUrlSchema } from './config-values.ts';
 
 /** Values of the claim that give a role. */
 const roleValues = z.array(z.string().min(1).max(255)).max(50).default([]);

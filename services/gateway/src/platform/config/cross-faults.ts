@@ -1,9 +1,9 @@
 import { issuersOf, rootedUrl } from '@postern/authorization';
 import { accentFault } from '@postern/pages';
 import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
-import { isLoopbackHost, isLoopbackUrl } from './addresses.ts';
 import type { ConfigFault } from './config-error.ts';
 import type { ParsedConfig } from './config-schema.ts';
+import { isLoopbackHost, isLoopbackUrl } from './config-values.ts';
 import type { McpServerConfig } from './mcp-server-config.ts';
 import { redisFaults } from './redis-config.ts';
 import { leavesRoom } from './storage-quota.ts';

@@ -125,6 +125,11 @@ export const storeConfigSchema = z.strictObject({
 
 export type RedisConfig = z.infer<typeof redisConfigSchema>;
 
+/** Whether the configuration names a Redis. A gateway without one keeps its state in a file. */
+export function hasRedis({ redis: { url, cluster, sentinel } }: { readonly redis: RedisConfig }): boolean {
+  return url !== undefined || cluster !== undefined || sentinel !== undefined;
+}
+
 /** Checks across fields. */
 export function redisFaults(redis: RedisConfig): ConfigFault[] {
   const faults: ConfigFault[] = [];

@@ -1,7 +1,13 @@
-import type { StorageQuota } from '@postern/elicitation';
-import type { GatewayConfig } from './config-schema.ts';
+import { SHARDS, type StorageQuota } from '@postern/elicitation';
 import type { McpServerConfig } from './mcp-server-config.ts';
-import { quotaPartsOf } from './store-capabilities.ts';
+import { hasRedis, type RedisConfig } from './redis-config.ts';
+
+/** The sections that a quota depends on. */
+interface QuotaConfig {
+  readonly events: { readonly retained: number };
+  readonly limits: { readonly storedRecords: number; readonly storedMegabytes: number };
+  readonly redis: RedisConfig;
+}
 
 const MIB = 1024 * 1024;
 /** Redis memory of one event in a feed, in bytes. Redis trims feeds in batches, so a feed holds up to 2 % more than configured. */
@@ -11,24 +17,21 @@ const SURPLUS = 1.02;
 const LEAST_BYTES = 32 * MIB;
 
 /** Returns the storage quota of an MCP server without its feed. The feed counts as full, because events are never refused. */
-export function storageQuotaOf(
-  { limits }: Pick<McpServerConfig, 'limits'>,
-  config: Pick<GatewayConfig, 'events' | 'limits' | 'redis'>,
-): StorageQuota {
+export function storageQuotaOf({ limits }: Pick<McpServerConfig, 'limits'>, config: QuotaConfig): StorageQuota {
   const records = limits.storedRecords ?? config.limits.storedRecords;
   return { records, bytes: bytesOf({ limits }, config), parts: quotaPartsOf(config) };
 }
 
-export function leavesRoom(
-  server: Pick<McpServerConfig, 'limits'>,
-  config: Pick<GatewayConfig, 'events' | 'limits'>,
-): boolean {
+export function leavesRoom(server: Pick<McpServerConfig, 'limits'>, config: Omit<QuotaConfig, 'redis'>): boolean {
   return bytesOf(server, config) >= LEAST_BYTES;
 }
 
-const bytesOf = ({ limits }: Pick<McpServerConfig, 'limits'>, config: Pick<GatewayConfig, 'events' | 'limits'>) =>
+const bytesOf = ({ limits }: Pick<McpServerConfig, 'limits'>, config: Omit<QuotaConfig, 'redis'>) =>
   (limits.storedMegabytes ?? config.limits.storedMegabytes) * MIB - feedBytes(config);
 
-function feedBytes({ events }: Pick<GatewayConfig, 'events'>): number {
+function feedBytes({ events }: Pick<QuotaConfig, 'events'>): number {
   return Math.ceil(events.retained * SURPLUS * BYTES_PER_EVENT);
 }
+
+/** Equal parts of a quota, of which each person is in one. A file has one: the records in it are of the one person of this machine. */
+const quotaPartsOf = (config: Pick<QuotaConfig, 'redis'>): number => (hasRedis(config) ? SHARDS.length : 1);

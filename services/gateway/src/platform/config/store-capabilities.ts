@@ -1,15 +1,7 @@
-import { SHARDS } from '@postern/elicitation';
-import { isLoopbackUrl } from './addresses.ts';
 import type { ConfigFault } from './config-error.ts';
 import type { ParsedConfig } from './config-schema.ts';
-
-/** Whether the configuration names a Redis. A gateway without one keeps its state in a file. */
-export function hasRedis({ redis: { url, cluster, sentinel } }: Pick<ParsedConfig, 'redis'>): boolean {
-  return url !== undefined || cluster !== undefined || sentinel !== undefined;
-}
-
-/** Equal parts of a quota, of which each person is in one. A file has one: the records in it are of the one person of this machine. */
-export const quotaPartsOf = (config: Pick<ParsedConfig, 'redis'>): number => (hasRedis(config) ? SHARDS.length : 1);
+import { isLoopbackUrl } from './config-values.ts';
+import { hasRedis } from './redis-config.ts';
 
 /** What a gateway offers only with Redis, and whether a configuration asks for it. */
 const withRedisOnly = {

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, test } from 'vitest';
 import { createLogger } from '../logger.ts';
 import { createStopping } from '../stopping.ts';
 import { createHttpApp, type HttpAppOptions } from './http-app.ts';
-import { addJsonParser } from './parse.ts';
+import { addJsonParser } from './request-input.ts';
 
 const appWith = (p: Pick<HttpAppOptions, 'routes' | 'siteUrl'> & { readonly handlerMs?: number }) =>
   createHttpApp({

@@ -82,7 +82,7 @@ export async function createHttpApp(p: HttpAppOptions): Promise<FastifyInstance>
   if (overload !== undefined) app.addHook('preHandler', enterBy(overload));
   // The handler.
   app.setErrorHandler(p.onError ?? sendsProblemOf(p));
-  app.addHook('onSend', leave);
+  app.addHook('onSend', disposePermit);
   app.addHook('onSend', closesConnection(p.stopping));
   if (p.siteUrl !== undefined) app.addHook('onSend', addsSecurityHeaders(p.siteUrl));
   if (metrics !== undefined) app.addHook('onResponse', measuresIn(metrics));
@@ -215,7 +215,7 @@ function enterBy(overload: Overload): preHandlerHookHandler {
 }
 
 /** Node closes a pipelined response only once its caller has read all before it. */
-const leave: onSendHookHandler = (request, _reply, _payload, done) => {
+const disposePermit: onSendHookHandler = (request, _reply, _payload, done) => {
   contexts.get(request)?.permit?.[Symbol.dispose]();
   done();
 };
@@ -290,7 +290,7 @@ function measuresIn(metrics: Metrics): onResponseHookHandler {
     metrics.answered({
       method: request.method,
       route: request.is404 ? undefined : request.routeOptions.url,
-      asksToWait: typeof query === 'object' && query !== null && 'wait' in query,
+      isWait: typeof query === 'object' && query !== null && 'wait' in query,
       status: reply.statusCode,
       ms: reply.elapsedTime,
     });

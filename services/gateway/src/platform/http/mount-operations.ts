@@ -2,8 +2,8 @@ import type { Operation } from '@postern/api';
 import { NotFoundError } from '@postern/elicitation';
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { idempotencyKeyOf, noBodySchema } from './parse.ts';
 import { ProblemError } from './problems.ts';
+import { idempotencyKeyOf, noBodySchema } from './request-input.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Immutable<T> = T extends readonly (infer Item)[]
@@ -60,8 +60,8 @@ export interface OperationsApi<Context> {
   parameters(request: FastifyRequest, operation: Operation): unknown;
   /** Validates query or body. @throws ProblemError `invalid_request` */
   parse(schema: z.ZodType, value: unknown, place: 'query' | 'body', request: FastifyRequest): unknown;
-  /** Whether a request without a body is one with an empty object, also where the body is not optional. */
-  readonly readsAbsentBody: boolean;
+  /** Whether a missing body counts as an empty object, also where the body is not optional. */
+  readonly acceptsMissingBody: boolean;
   /** Whether GET routes answer HEAD. */
   readonly answersHead: boolean;
   /** Runs before the body is read. @throws ProblemError */
@@ -142,6 +142,6 @@ function bodyOf<Context>(request: FastifyRequest, operation: Operation, api: Ope
     api.parse(noBodySchema, request.body, 'body', request);
     return undefined;
   }
-  const isEmpty = request.body == null && (optionalBody === true || api.readsAbsentBody);
+  const isEmpty = request.body == null && (optionalBody === true || api.acceptsMissingBody);
   return api.parse(body, isEmpty ? {} : request.body, 'body', request);
 }

@@ -1,12 +1,11 @@
 import { OutboundError } from '@postern/authorization';
 import type { RedisCapacity } from '@postern/store-redis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { AuditSink } from '../audit/audit-log.ts';
+import { type AuditEventEntry, type AuditSink, auditEvents } from '../audit/audit-events.ts';
 import type { Channels, OutboundTarget } from '../channels.ts';
 import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';
 import { withTimeout } from '../with-timeout.ts';
-import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
 
 export interface AnsweredRequest {
@@ -14,7 +13,7 @@ export interface AnsweredRequest {
   /** The pattern of the route; undefined for an unknown path. */
   readonly route: string | undefined;
   /** Whether the request waits for a change, so that its duration says nothing about the gateway. */
-  readonly asksToWait: boolean;
+  readonly isWait: boolean;
   readonly status: number;
   readonly ms: number;
 }
@@ -95,10 +94,10 @@ export function createMetrics(channels: Channels): Metrics {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']);
 
 function createAnswered({ requestSeconds }: Instruments): Metrics['answered'] {
-  return ({ method, route, asksToWait, status, ms }) =>
+  return ({ method, route, isWait, status, ms }) =>
     requestSeconds.observe(
       {
-        surface: surfaceOf(route, asksToWait),
+        surface: surfaceOf(route, isWait),
         method: METHODS.has(method) ? method : 'other',
         route: route ?? 'none',
         status: `${Math.trunc(status / 100)}xx`,
@@ -107,10 +106,10 @@ function createAnswered({ requestSeconds }: Instruments): Metrics['answered'] {
     );
 }
 
-function surfaceOf(route: string | undefined, asksToWait: boolean): string {
+function surfaceOf(route: string | undefined, isWait: boolean): string {
   if (route === undefined) return 'none';
   // Responses of `/v1/events` are long-lived streams.
-  if (route === '/v1/events' || (route === '/v1/elicitations/:elicitationId' && asksToWait)) return 'wait';
+  if (route === '/v1/events' || (route === '/v1/elicitations/:elicitationId' && isWait)) return 'wait';
   if (route.startsWith('/v1/')) return 'api';
   if (route.startsWith('/webhooks/')) return 'webhook';
   if (route === '/livez' || route === '/readyz') return 'health';
@@ -194,5 +193,33 @@ export function createDeliveryGauge(registry: Registry): (read: ReadDeliveries) 
   });
   return read => {
     source = read;
+  };
+}
+
+/** Counts audit events. Everything that has an audit event is counted only here. */
+export function createAuditMetrics(to: Instruments): AuditSink {
+  const labels = { own: createBoundedLabel(160), foreign: createBoundedLabel(24) };
+  return line => {
+    const { count }: AuditEventEntry = auditEvents[line.event];
+    count?.(to, line, labels);
+  };
+}
+
+const OTHER = 'other';
+
+/**
+ * Turns a value into a label value. Codes come from closed sets, but nothing enforces that, and a label with unbounded values costs
+ * unbounded memory here and in Prometheus, and could leak personal data. Values that are not short codes, and new values beyond
+ * `max`, become `other`. Undefined becomes `none`.
+ */
+export function createBoundedLabel(max: number): (value: unknown) => string {
+  const known = new Set<string>();
+  return value => {
+    if (value === undefined) return 'none';
+    if (typeof value !== 'string' || !/^[a-z][a-z0-9_]{0,39}$/.test(value)) return OTHER;
+    if (known.has(value)) return value;
+    if (known.size >= max) return OTHER;
+    known.add(value);
+    return value;
   };
 }

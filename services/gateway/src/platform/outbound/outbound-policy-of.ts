@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { OutboundPolicy } from '@postern/authorization';
-import { isLoopbackUrl } from '../config/addresses.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
+import { isLoopbackUrl } from '../config/config-values.ts';
 
 /**
  * Returns the configured policy for all outbound requests.

@@ -4,8 +4,7 @@ import { ProblemError } from '../http/problems.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
 import type { RequestClass } from './request-class.ts';
-import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
-import { Turns } from './turns.ts';
+import { ConcurrencyLimiter, RequestPermit, Turns } from './request-permit.ts';
 
 /** Why `Admission` sheds a request: `in_flight`: too many requests in flight; `event_loop`: the event loop is delayed. */
 export type ShedReason = 'in_flight' | 'event_loop';

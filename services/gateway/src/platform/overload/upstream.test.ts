@@ -1,10 +1,19 @@
 import { OutboundError, type OutboundFetch, type Provider, type SignIn } from '@postern/authorization';
 import type { PaymentProcessor } from '@postern/payment';
 import { describe, expect, it } from 'vitest';
-import { Admission } from './admission.ts';
-import { ConcurrencyLimiter, RequestPermit } from './request-permit.ts';
-import { Turns } from './turns.ts';
-import { createUpstream, processorThrough, providerThrough, signInThrough, type UpstreamOptions } from './upstream.ts';
+import { createLogger } from '../logger.ts';
+import { Admission, type Overload } from './admission.ts';
+import { ConcurrencyLimiter, RequestPermit, Turns } from './request-permit.ts';
+import {
+  createBulkheads,
+  createUpstream,
+  createUpstreams,
+  processorThrough,
+  providerThrough,
+  signInThrough,
+  type Upstream,
+  type UpstreamOptions,
+} from './upstream.ts';
 
 const TIMEOUTS = 5;
 const PAUSE_MS = 10_000;
@@ -221,5 +230,46 @@ describe('S72: a request that waits for an upstream', () => {
     const { upstream } = setUp({ permit, waiting: 2 });
     const inner = () => upstream.ask(async () => 'answer' as const, full);
     expect(await during(begin('a'), () => upstream.ask(inner, full))).toBe('answer');
+  });
+});
+
+describe('the upstreams of a reloaded configuration', () => {
+  function createReloads() {
+    const outside = createOutside();
+    const shown: string[] = [];
+    const limits = { outboundPerHost: 100, waitingPerProvider: 100 };
+    const bulkheads = createBulkheads({
+      overload: { limits, shed: () => undefined } as unknown as Overload,
+      logger: createLogger({ level: 'silent' }),
+      metrics: { circuit: (_: string, name: string, change: number) => shown.push(`${name} ${change}`) } as never,
+      now: () => 0,
+    });
+    const configured = () => createUpstreams({ fetch: outside.fetch, observe: fetch => fetch, bulkheads });
+    const timeOut = async (upstream: Upstream) => {
+      for (let n = 0; n < TIMEOUTS; n += 1) {
+        const request = upstream.fetch(TOKEN_ENDPOINT);
+        outside.asked.at(-1)?.answer.reject(new OutboundError('outbound_timeout', 'slow.example'));
+        await expect(request).rejects.toMatchObject({ code: 'outbound_timeout' });
+      }
+    };
+    return { ...outside, bulkheads, configured, timeOut, shown };
+  }
+
+  it('begin with a closed circuit if the reload changes them, although they were prepared before', async () => {
+    const { asked, bulkheads, configured, timeOut, shown } = createReloads();
+    await timeOut(configured()('provider', 'forge'));
+    const prepared = configured()('provider', 'forge');
+    bulkheads.forget('provider', 'forge');
+    expect(prepared.pausedMs).toBe(0);
+    const sent = prepared.fetch(TOKEN_ENDPOINT);
+    asked.at(-1)?.answer.resolve(ok());
+    expect((await sent).status).toBe(204);
+    expect(shown).toEqual(['forge 0', 'forge 1', 'forge 0', 'forge -1']);
+  });
+
+  it('keep their circuit if the reload does not change them', async () => {
+    const { configured, timeOut } = createReloads();
+    await timeOut(configured()('provider', 'forge'));
+    expect(configured()('provider', 'forge').pausedMs).toBe(PAUSE_MS);
   });
 });

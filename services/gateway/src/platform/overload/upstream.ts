@@ -6,12 +6,11 @@ import {
   type SignIn,
 } from '@postern/authorization';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
-import type { OutboundTarget } from '../channels.ts';
+import { type OutboundTarget, wrapFetch } from '../channels.ts';
 import { ProblemError } from '../http/problems.ts';
 import { requestContext, runInScope, scope } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
-import { wrapFetch } from '../outbound/wrap-fetch.ts';
 import type { Overload } from './admission.ts';
 import { Circuit } from './circuit.ts';
 import { ConcurrencyLimiter, type RequestPermit } from './request-permit.ts';
@@ -132,6 +131,8 @@ type UpstreamTarget = Parameters<UpstreamOf>[0];
 
 /** Limits and circuits of the upstreams. They outlive a configuration, so a reload resets none that it does not change. */
 export interface Bulkheads {
+  /** Counts the circuit of an upstream from now on, before its first request. */
+  announce(target: UpstreamTarget, name: string): void;
   of(target: UpstreamTarget, name: string): Bulkhead;
   /** An upstream of this name then begins anew, with a closed circuit. */
   forget(target: UpstreamTarget, name: string): void;
@@ -148,7 +149,6 @@ export function createBulkheads(p: {
   const keyOf = (target: UpstreamTarget, name: string) => `${target} ${name}`;
 
   function create(target: UpstreamTarget, name: string): Bulkhead {
-    metrics?.circuit(target, name, 0);
     const bulkhead = createBulkhead({
       perHost: overload.limits.outboundPerHost,
       waiting: overload.limits.waitingPerProvider,
@@ -167,6 +167,7 @@ export function createBulkheads(p: {
   }
 
   return {
+    announce: (target, name) => metrics?.circuit(target, name, 0),
     of(target, name) {
       const found = kept.get(keyOf(target, name)) ?? create(target, name);
       kept.set(keyOf(target, name), found);
@@ -179,15 +180,38 @@ export function createBulkheads(p: {
   };
 }
 
+/**
+ * The upstreams of one configuration. Each finds its limits and its circuit at its first request: a configuration is prepared while
+ * another one is in force, and its reload may make upstreams begin anew.
+ */
 export function createUpstreams(p: {
   readonly fetch: OutboundFetch;
   readonly observe: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
   readonly bulkheads: Bulkheads;
 }): UpstreamOf {
   const upstreams = new Map<string, Upstream>();
+
+  function create(target: UpstreamTarget, name: string): Upstream {
+    p.bulkheads.announce(target, name);
+    const fetch = p.observe(p.fetch, target);
+    let found: Upstream | undefined;
+    const upstream = () => {
+      found ??= p.bulkheads.of(target, name).through(fetch);
+      return found;
+    };
+    return {
+      fetch: wrapFetch(fetch, (...request) => upstream().fetch(...request)),
+      get pausedMs() {
+        return upstream().pausedMs;
+      },
+      ask: (work, full) => upstream().ask(work, full),
+      insist: work => upstream().insist(work),
+    };
+  }
+
   return (target, name) => {
     const key = `${target} ${name}`;
-    const upstream = upstreams.get(key) ?? p.bulkheads.of(target, name).through(p.observe(p.fetch, target));
+    const upstream = upstreams.get(key) ?? create(target, name);
     upstreams.set(key, upstream);
     return upstream;
   };

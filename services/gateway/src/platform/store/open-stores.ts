@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Stores } from '@postern/elicitation';
 import type { SqliteStoresOptions } from '@postern/store-sqlite';
 import type { GatewayConfig } from '../config/config-schema.ts';
-import { hasRedis } from '../config/store-capabilities.ts';
+import { hasRedis } from '../config/redis-config.ts';
 import type { Logger } from '../logger.ts';
 import type { RedisOptions, RedisReports } from '../redis/open-redis-stores.ts';
 import { retentionOf } from '../redis/redis-target.ts';

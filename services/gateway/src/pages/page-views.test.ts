@@ -7,7 +7,7 @@ import {
 import { type Locale, loadLanguage } from '@postern/pages';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { createScopeViews } from './scope-views.ts';
+import { createScopeViews } from './page-views.ts';
 
 type Language = Exclude<Locale, 'en-XA'>;
 const locales: readonly Language[] = ['en', 'de', 'fr', 'es', 'ja', 'ar', 'zh-Hans', 'zh-Hant'];

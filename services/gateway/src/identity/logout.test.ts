@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createBrowser } from '../pages/browser.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
-import { createProviderLogout } from './provider-logout.ts';
+import { createProviderLogout } from './logout.ts';
 
 const publicUrl = 'https://gate.example';
 const never = () => Promise.reject(new Error('not asked'));
