@@ -3,7 +3,7 @@ import { LongestFirst } from './scripts/test-order.ts';
 import { isShortRun } from './test/support/run-size.ts';
 
 /** Tests that are slow by nature. `test` leaves them out; `test --all` and a named path run them. */
-const slow = isShortRun ? ['**/*.all.test.ts', '**/*.all.integration.test.ts'] : [];
+const slow = isShortRun ? ['**/*.slow.test.ts'] : [];
 
 export default defineConfig({
   test: {

@@ -5,45 +5,45 @@ import { root } from './child.ts';
 
 /** Files that take more than about 15 seconds on two processors, the longest first. The others follow by size. */
 export const LONG_FILES: readonly string[] = [
-  'test/machines/images.all.test.ts',
-  'test/packages/published-packages.all.test.ts',
-  'test/balancers/rolling-restarts.all.test.ts',
-  'test/replicas/kept-over-failovers.all.test.ts',
-  'test/faults/redis.all.test.ts',
-  'test/faults/network.all.test.ts',
-  'test/outbound/outbound-clients.all.test.ts',
-  'test/faults/process.all.test.ts',
-  'test/faults/load.all.test.ts',
-  'test/one-person/connecting.all.test.ts',
-  'test/one-person/operating.all.test.ts',
-  'test/one-person/asking.all.test.ts',
-  'test/one-person/paying.all.test.ts',
-  'test/one-person/file-faults.all.test.ts',
+  'test/machines/images.slow.test.ts',
+  'test/packages/published-packages.slow.test.ts',
+  'test/balancers/rolling-restarts.slow.test.ts',
+  'test/replicas/kept-over-failovers.slow.test.ts',
+  'test/faults/redis.slow.test.ts',
+  'test/faults/network.slow.test.ts',
+  'test/outbound/outbound-clients.slow.test.ts',
+  'test/faults/process.slow.test.ts',
+  'test/faults/load.slow.test.ts',
+  'test/one-person/connecting.slow.test.ts',
+  'test/one-person/operating.slow.test.ts',
+  'test/one-person/asking.slow.test.ts',
+  'test/one-person/paying.slow.test.ts',
+  'test/one-person/file-faults.slow.test.ts',
   'packages/pages/src/every-page.browser.test.ts',
-  'packages/pages/src/narrow-pages.all.test.ts',
-  'test/replicas/payment-crash-points.all.test.ts',
-  'test/conformance/url-mode/url-mode.all.test.ts',
-  'test/replicas/refund-crash-points.all.test.ts',
-  'test/faults/fuzz/browser-routes.all.test.ts',
+  'packages/pages/src/narrow-pages.slow.test.ts',
+  'test/replicas/payment-crash-points.slow.test.ts',
+  'test/conformance/url-mode/url-mode.slow.test.ts',
+  'test/replicas/refund-crash-points.slow.test.ts',
+  'test/faults/fuzz/browser-routes.slow.test.ts',
   'packages/pages/src/first-view.browser.test.ts',
-  'test/replicas/key-service-rotation.all.test.ts',
-  'test/e2e/accessible-every-kind.all.test.ts',
-  'test/replicas/completion-notices.all.test.ts',
-  'test/console/pages.test.ts',
-  'test/e2e/read-only-get.all.test.ts',
-  'test/faults/fuzz/machine-routes.all.test.ts',
+  'test/replicas/key-service-rotation.slow.test.ts',
+  'test/e2e/accessible-every-kind.slow.test.ts',
+  'test/replicas/completion-notices.slow.test.ts',
+  'test/console/pages.browser.test.ts',
+  'test/e2e/read-only-get.slow.test.ts',
+  'test/faults/fuzz/machine-routes.slow.test.ts',
   'packages/pages/src/page-script.browser.test.ts',
-  'test/replicas/drain-process.all.test.ts',
-  'test/replicas/events.all.test.ts',
-  'test/replicas/kept-over-restarts.all.test.ts',
-  'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
-  'packages/store-redis/src/redis-topologies.all.integration.test.ts',
-  'packages/store-sqlite/src/killed.all.test.ts',
-  'test/local/personal-gateway.all.test.ts',
+  'test/replicas/drain-process.slow.test.ts',
+  'test/replicas/events.slow.test.ts',
+  'test/replicas/kept-over-restarts.slow.test.ts',
+  'services/gateway/src/events/webhooks/webhooks-killed.slow.test.ts',
+  'packages/store-redis/src/redis-topologies.slow.test.ts',
+  'packages/store-sqlite/src/killed.slow.test.ts',
+  'test/local/personal-gateway.slow.test.ts',
   'test/reload/reload.test.ts',
   'test/admin-api/admin-api.test.ts',
-  'packages/elicitation/src/elicitation.model.test.ts',
-  'tools/conformance/src/client/scenarios.all.test.ts',
+  'packages/elicitation/src/elicitation-model.test.ts',
+  'tools/conformance/src/client/scenarios.slow.test.ts',
 ];
 
 interface TestFile {
@@ -55,10 +55,9 @@ function rankOf({ moduleId }: TestFile): number {
   return at === -1 ? LONG_FILES.length : at;
 }
 
-/** System tests, then tests with Redis; the unit tests fill the gaps at the end. */
+/** System tests first: the others fill the gaps at the end. */
 function kindOf({ moduleId }: TestFile): number {
-  if (moduleId.startsWith(join(root, 'test/'))) return 0;
-  return moduleId.endsWith('.integration.test.ts') ? 1 : 2;
+  return moduleId.startsWith(join(root, 'test/')) ? 0 : 1;
 }
 
 /** Puts the long files first. Sorts the others by kind, and keeps their order otherwise. */

@@ -229,7 +229,7 @@ function testFiles(directory: string): string[] {
 const TITLE =
   /\b(?:describe|it|test)(?:\.[a-z]+)*(?:\([^'"`]*\))?\(\s*(['"`])((?:(?!\1)[\s\S])*)\1|\]\)\(\s*(['"`])((?:(?!\3)[\s\S])*)\3/g;
 
-const isSlow = (path: string) => /\.all\.(?:integration\.)?test\.ts$/.test(path);
+const isSlow = (path: string) => /\.slow\.test\.ts$/.test(path);
 
 /** Items that only `test --all` shows; the four-minute run shows every other. */
 const onlyInFull: readonly string[] = ['L6', 'S251', 'S253'];

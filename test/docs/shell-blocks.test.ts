@@ -34,12 +34,12 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
   [/^(kubectl create secret|helm template|helm install) /, 'test/helm runs them without a cluster'],
   [
     /^npm install @postern\/(mcp|host|gateway)( @?[a-z/]+)*$/,
-    'published-packages.all.test.ts reads these lines and installs what they name',
+    'published-packages.slow.test.ts reads these lines and installs what they name',
   ],
-  [/^node server\.mjs$/, 'published-packages.all.test.ts follows the quick start'],
+  [/^node server\.mjs$/, 'published-packages.slow.test.ts follows the quick start'],
   [
     /^npx @postern\/demo( host( --url \S+)?)?$/,
-    'published-packages.all.test.ts starts the demo, and runs the host with the MCP server of the quick start',
+    'published-packages.slow.test.ts starts the demo, and runs the host with the MCP server of the quick start',
   ],
   [
     /^node verify-receipt\.mjs receipt\.json https:\/\/\S+ bookshop$/,
@@ -52,10 +52,10 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     /^npx @postern\/conformance (http|client --command )/,
     'test/conformance/any-server runs the program, tools/conformance its options, and test/packages the tarball',
   ],
-  [/^npx @postern\/gateway start$/, 'published-packages.all.test.ts runs the program'],
+  [/^npx @postern\/gateway start$/, 'published-packages.slow.test.ts runs the program'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,
-    'test/quick-start/dev-gateway.all.test.ts and dev-options.test.ts start the gateway with these options',
+    'test/quick-start/dev-gateway.slow.test.ts and dev-options.test.ts start the gateway with these options',
   ],
   [/^pnpm --filter @postern\/vault wycheproof <testvectors_v1>$/, 'needs vectors that users must download themselves'],
   [/^pnpm --filter @postern\/vault measure$/, 'a measurement, which is never a test'],

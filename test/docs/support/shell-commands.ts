@@ -7,7 +7,7 @@ export interface ShellCommand {
   readonly output: string;
 }
 
-/** Documents whose blocks other tests run with curl: without-our-library.all.test.ts and test/admin-api. */
+/** Documents whose blocks other tests run with curl: without-our-library.slow.test.ts and test/admin-api. */
 const scripted = ['docs/without-our-library.md', 'docs/admin-api.md'];
 
 /** The commands of the `sh` and `console` blocks of other documents, without prompts and comments. Quotes may span lines. */

@@ -63,7 +63,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/ask.ts',
     original: 'if (!returnsRefusals) throw new Suspension(',
     replacement: 'if (returnsRefusals === false) throw new Suspension(',
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'a handler that does not await an answer succeeds',
@@ -71,7 +71,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: '...[...open].map(',
     replacement: '...[...new Set<{ stack: string }>()].map(',
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'an ask that a handler did not await settles after the handler has ended',
@@ -79,7 +79,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/handler.ts',
     original: '  if (handlerState.hasEnded) await forever();\n  return isAwaiting',
     replacement: '  return isAwaiting',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment that was paid back is redeemed',
@@ -103,7 +103,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: "isUsed: by === 'result' }",
     replacement: "isUsed: by !== 'error' }",
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment is forgotten when its time limit is over',
@@ -111,7 +111,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: 'if (overdue !== undefined) log.update(overdue, { askedAt: 0 });',
     replacement: 'if (overdue !== undefined) log.forget(overdue);',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment ends with the refusal of an MCP client whose user pays',
@@ -119,7 +119,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/ask.ts',
     original: 'if (isTerminal(end.elicitation)) run.handlerState.refused.add(ask.key);',
     replacement: 'run.handlerState.refused.add(ask.key);',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a handler that pays again after an interruption pays twice',
@@ -127,7 +127,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: 'if (interrupted.has(keyOf(before)))',
     replacement: 'if (interrupted.has(keyOf(before + 9)))',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'of two equal calls, the unpaid one continues',
@@ -135,7 +135,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/run.ts',
     original: 'if (mayBePaid((await read.catch(() => undefined))?.status)) return remembered;',
     replacement: 'void (await read.catch(() => undefined));',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a refusal says that nothing was done after a handler went on',
@@ -143,7 +143,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/handler.ts',
     original: '    if (handlerState.hasGoneOn) log.noteAnswer();\n',
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'calls that wait for an answer in vain stay in memory',
@@ -167,7 +167,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/handler.ts',
     original: '        if (!handlerState.hasEnded) handlerState.open.delete(open);\n',
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'an ask fails where the stack cannot be read',
@@ -191,7 +191,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/approvals.ts',
     original: "made.status !== 'failed')",
     replacement: "made.status === 'failed')",
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a call that fails after its handler has returned uses up its payment',
@@ -199,7 +199,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: "hasFailed ? 'error' : isRefusal",
     replacement: 'isRefusal',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a secret in another language of a form is shown by the MCP client',
@@ -223,7 +223,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/handler.ts',
     original: 'if (!isAwaiting && (await seesAwaits())) {',
     replacement: 'if (!isAwaiting && (await seesAwaits()) && process.argv.length === 0) {',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a run of a call with a requestState asks with other terms',
@@ -231,7 +231,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/ask.ts',
     original: 'else if (run.log.isRemembered)',
     replacement: 'else',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment that is under way is asked for anew',
@@ -239,7 +239,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/run.ts',
     original: "if (hasCode(error, 'payment_in_progress')) return false;",
     replacement: "if (hasCode(error, 'payment_in_progress')) return true;",
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment that is paid is asked for anew',
@@ -247,7 +247,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gateway/client.ts',
     original: "status === 'active' || status === 'verifying' || status === 'completed';",
     replacement: "status === 'active' || status === 'verifying';",
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a paid payment that a run does not reach is forgotten',
@@ -255,7 +255,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: '(isUsed && isDone === true && this.#asked.includes(key))',
     replacement: '(isUsed && !this.#asked.includes(key)) || (isUsed && isDone === true)',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'an ask before it hides a paid payment',
@@ -263,7 +263,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: "(record.place === place || kind === 'payment')",
     replacement: 'record.place === place',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a later run says that nothing was done although an earlier one has acted',
@@ -271,7 +271,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: '    this.#call = { ...this.#call, mayHaveActed: true };\n',
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment is forgotten at its expiry although it is being charged',
@@ -279,7 +279,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: "(kind === 'payment' ? CHARGING_MS : 0)",
     replacement: '0',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'an equal call of the next hour gets the expiry of an earlier payment',
@@ -287,7 +287,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/ask.ts',
     original: 'if (Date.parse(elicitation.expiresAt) + GRACE_MS < run.environment.now()) return true;',
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'an equal call displaces the memory of another one',
@@ -295,7 +295,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: '[...equal, { remembered,',
     replacement: '[{ remembered,',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'the next call gets the id of one that has had its result',
@@ -303,7 +303,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: '[...open, ...others],\n    isCompleted,',
     replacement: '[...open, ...others],\n    isCompleted: false,',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment that names its call stays open after the result',
@@ -311,7 +311,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: 'isPayment(record) && record.namesCall === true &&',
     replacement: 'isPayment(record) && record.namesCall !== true &&',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'several copies of a state get one payment',
@@ -319,7 +319,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/run-tool.ts',
     original: 'isLeft: true, redemption: randomUUID()',
     replacement: 'isLeft: true',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a payment that the call before has left open stops a call that asks for another first',
@@ -327,7 +327,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/ask.ts',
     original: 'if (other.isLeft || !(await isPaymentMade(',
     replacement: 'if (!(await isPaymentMade(',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a refusal says that nothing was done although a payment may be paid',
@@ -335,7 +335,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/ask-log.ts',
     original: 'this.#call.mayHaveActed === true || this.unreachedPayments().length > 0',
     replacement: 'this.#call.mayHaveActed === true',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a number that looks like a PIN is asked for by the MCP client',
@@ -343,7 +343,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/form.ts',
     original: '(options.secretFields === undefined && secretLike.length > 0)',
     replacement: 'false',
-    foundBy: ['packages/mcp/src/ask/form.integration.test.ts'],
+    foundBy: ['packages/mcp/src/ask/form.test.ts'],
   },
   {
     name: 'an expression behind a lazy schema runs on content of an MCP client',
@@ -359,7 +359,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/eras/modern.ts',
     original: 'call: log.call,',
     replacement: 'call: { ...log.call, id: crypto.randomUUID() },',
-    foundBy: ['packages/mcp/src/eras/runs.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/runs.test.ts'],
   },
   {
     name: 'a mistake of a handler reaches the model only',
@@ -431,7 +431,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/form.ts',
     original: 'secretFields.length > 0 || (options',
     replacement: 'false && (options',
-    foundBy: ['packages/mcp/src/ask/form.integration.test.ts'],
+    foundBy: ['packages/mcp/src/ask/form.test.ts'],
   },
   {
     name: 'an MCP client that has declined is asked again',
@@ -439,7 +439,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/eras/legacy.ts',
     original: "result.action === 'decline')",
     replacement: "result.action === 'cancel')",
-    foundBy: ['packages/mcp/src/eras/legacy-session.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/legacy-session.test.ts'],
   },
   {
     name: 'a decline after a payment says that nothing was done',
@@ -447,7 +447,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/ask.ts',
     original: "if (ask.spec.body.kind !== 'authorization') run.log.noteAnswer();",
     replacement: '',
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'a decline after a request to an API says that nothing was done',
@@ -455,7 +455,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/authorize.ts',
     original: '    this.#run.log.noteAnswer();\n',
     replacement: '',
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'a decline of a tool with an output schema is no error result',
@@ -463,7 +463,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/sdk-gate.ts',
     original: 'hasOutputSchema: outputSchema !== undefined',
     replacement: 'hasOutputSchema: false',
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'an MCP client of 2025-06-18 gets choices that it does not know',
@@ -471,7 +471,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/form-schema.ts',
     original: 'revision === undefined || revision >= CHOICES_REVISION',
     replacement: 'true',
-    foundBy: ['packages/mcp/src/ask/form.integration.test.ts'],
+    foundBy: ['packages/mcp/src/ask/form.test.ts'],
   },
   {
     name: 'an MCP client that answers no push gets no -32042 in time',
@@ -487,7 +487,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/v1/gate.ts',
     original: "process.stdin.once('end',",
     replacement: "process.stdin.once('never',",
-    foundBy: ['packages/mcp/src/eras/stdio.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/stdio.test.ts'],
   },
   {
     name: 'a tool that declares accounts is made without a gateway',
@@ -495,7 +495,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/create-gate.ts',
     original: "    gateCheck.expect('authorization', provider);\n",
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/stdio.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/stdio.test.ts'],
   },
   {
     name: 'a requestState of one prompt continues another one',
@@ -503,7 +503,7 @@ export const completionFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/create-gate.ts',
     original: 'handler: handlerId(request, name ?? id),',
     replacement: "handler: handlerId(request, request === 'prompt' ? '' : (name ?? id)),",
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'a test gate takes an effect before an ask',

@@ -47,7 +47,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/console/browser/live.js',
     original: 'if (!isRefused) plan();',
     replacement: 'plan(); if (!isRefused) plan();',
-    foundBy: ['test/console/pages.test.ts'],
+    foundBy: ['test/console/pages.browser.test.ts'],
   },
   {
     name: 'a batch of refreshes counts twice when it is sent again',
@@ -55,7 +55,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/count-refreshes.lua',
     original: "if redis.call('HGET', keys.refreshes, writer) == args.operation_id then return { 'repeated' } end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: S170: refreshes of a provider',
   },
   {
@@ -72,7 +72,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/note-keys.lua',
     original: "and time .. ' or earlier' or time",
     replacement: 'and time or time',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: S171: ages of keys',
   },
   {
@@ -81,7 +81,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/note-keys.lua',
     original: "redis.call('HSETNX', keys.key_ages, 'key '",
     replacement: "redis.call('HSET', keys.key_ages, 'key '",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: S171: ages of keys',
   },
   {
@@ -91,7 +91,7 @@ export const consoleFaults: readonly Fault[] = [
     original:
       "if args.connected_until ~= '' and tonumber(found[2]) > tonumber(args.connected_until) then return {} end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
   },
   {
     name: 'a replica that has lost its lease moves a job',
@@ -99,7 +99,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/move-job.lua',
     original: "string.match(found[2] or '', '^%d+ (.*)$') ~= args.holder",
     replacement: 'false',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: jobs',
   },
   {
@@ -125,7 +125,7 @@ export const consoleFaults: readonly Fault[] = [
     original:
       "if (dryRun || found === 0) await record(actor, { event: 'admin.person_viewed', subject, what: 'passkeys' });",
     replacement: '',
-    foundBy: ['services/gateway/src/cli/passkeys.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/passkeys.test.ts'],
   },
   {
     name: 'a command that shows a person takes any text for the operator and the reason',
@@ -141,7 +141,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/record-listing.ts',
     original: "await record(actor, {\n        event: 'admin.person_viewed',",
     replacement: "Object({\n        event: 'admin.person_viewed',",
-    foundBy: ['services/gateway/src/cli/elicitations-show.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/elicitations-show.test.ts'],
   },
   {
     name: 'a credential that only reads erases people',
@@ -158,7 +158,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/changes.ts',
     original: "await record(actor, { event: 'admin.person_erased', subject, ...counts });",
     replacement: "void record(actor, { event: 'admin.person_erased', subject, ...counts }).catch(() => {});",
-    foundBy: ['services/gateway/src/admin/admin-service.integration.test.ts'],
+    foundBy: ['services/gateway/src/admin/admin-service.test.ts'],
     only: 'S124',
   },
   {
@@ -183,7 +183,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/keys.ts',
     original: "'oslo'",
     replacement: "'slo'",
-    foundBy: ['test/console/sign-in.test.ts'],
+    foundBy: ['test/console/sign-in.browser.test.ts'],
   },
   {
     name: 'an endpoint whose deliveries all retry is green',
@@ -207,7 +207,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/events/webhooks/delivery-queue.ts',
     original: "return job.attemptsMade > attempts ? 'failed' : 'waiting';",
     replacement: "return job.attemptsMade > attempts ? 'delivered' : 'waiting';",
-    foundBy: ['services/gateway/src/cli/webhooks.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/webhooks.test.ts'],
     only: 'S209',
   },
   {
@@ -224,7 +224,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/console/sections/audit.ts',
     original: 'const apiKeyId = isId || apiKey === undefined ? apiKey : await admin.apiKeyIdOf(apiKey);',
     replacement: 'const apiKeyId = apiKey;',
-    foundBy: ['test/console/pages.test.ts'],
+    foundBy: ['test/console/pages.browser.test.ts'],
     only: 'S210: a secret',
   },
   {
@@ -233,7 +233,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/find.ts',
     original: "if (SECRET.test(text)) return 'secret';",
     replacement: '',
-    foundBy: ['test/console/pages.test.ts'],
+    foundBy: ['test/console/pages.browser.test.ts'],
     only: 'S210: a secret',
   },
   {
@@ -242,7 +242,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/console/console-sign-in.ts',
     original: '    if (isFromElsewhere(request))\n      return',
     replacement: '    if (false)\n      return',
-    foundBy: ['test/console/sign-in.test.ts'],
+    foundBy: ['test/console/sign-in.browser.test.ts'],
     only: 'S211: no other site',
   },
   {
@@ -251,7 +251,7 @@ export const consoleFaults: readonly Fault[] = [
     file: 'services/gateway/src/console/console-sign-in.ts',
     original: 'return isFromElsewhere(request)\n      ? reply.send',
     replacement: 'return false\n      ? reply.send',
-    foundBy: ['test/console/sign-in.test.ts'],
+    foundBy: ['test/console/sign-in.browser.test.ts'],
     only: 'S211: leads to',
   },
 ];

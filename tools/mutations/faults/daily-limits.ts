@@ -7,7 +7,7 @@ export const dailyLimitsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: 'if spent + counting > tonumber(args.daily_limit) then',
     replacement: 'if false then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'S89',
   },
   {
@@ -17,7 +17,7 @@ export const dailyLimitsFaults: readonly Fault[] = [
     original:
       "  redis.call('HSET', keys.counted_payments, args.elicitation_id, whole(now) .. ' ' .. args.counted_units)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'S89',
   },
   {
@@ -26,7 +26,7 @@ export const dailyLimitsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "  redis.call('HDEL', keys.counted_payments, args.elicitation_id)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'S89',
   },
   {

@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.ts';
 
-const watch = ['packages/store-redis/src/loss-watch.integration.test.ts'];
-const gateway = ['services/gateway/src/platform/redis/redis-loss.integration.test.ts'];
+const watch = ['packages/store-redis/src/loss-watch-redis.test.ts'];
+const gateway = ['services/gateway/src/platform/redis/redis-loss.test.ts'];
 
 export const dataLossFaults: readonly Fault[] = [
   {

@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.ts';
 
-const foundBy = ['packages/mcp/src/http/endpoint.integration.test.ts'];
+const foundBy = ['packages/mcp/src/http/endpoint.test.ts'];
 const byBuiltIn = ['packages/mcp/src/http/bearer.test.ts'];
 
 export const endpointFaults: readonly Fault[] = [
@@ -91,7 +91,7 @@ export const endpointFaults: readonly Fault[] = [
     original:
       'isUncheckedHttp: (extra.sessionId ?? extra.requestInfo) !== undefined && admitted.getStore() === undefined,',
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/legacy-stateless.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/legacy-stateless.test.ts'],
   },
   {
     name: 'a request over HTTP counts as one over stdio (SDK v2)',
@@ -99,7 +99,7 @@ export const endpointFaults: readonly Fault[] = [
     file: 'packages/mcp/src/v2/gate.ts',
     original: 'isUncheckedHttp: (ctx.sessionId ?? ctx.http?.req) !== undefined && admitted.getStore() === undefined,',
     replacement: '',
-    foundBy: ['packages/mcp/src/eras/legacy-stateless.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/legacy-stateless.test.ts'],
   },
   {
     name: 'concurrent requests open more MCP sessions than allowed',

@@ -205,7 +205,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/begin-refresh.lua',
     original: 'if lease_ends and holder ~= args.holder and tonumber(lease_ends) > now and not is_gone then',
     replacement: 'if false then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -214,7 +214,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/begin-refresh.lua',
     original: "if found[1] ~= args.generation or found[5] then return { 'superseded', unpack(found, 1, 6) } end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -223,7 +223,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/finish-refresh.lua',
     original: "if found[1] ~= args.generation or args.record == '' then",
     replacement: "if args.record == '' then",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -232,7 +232,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/finish-refresh.lua',
     original: "if found[2] ~= args.created_at then return { 'missing' } end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -241,7 +241,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/mark-lost.lua',
     original: "if found[1] ~= args.generation then return { 'superseded', unpack(found, 1, 6) } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -250,7 +250,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/remove-connection.lua',
     original: "  redis.call('ZADD', keys.due_revocations, whole(now), args.revocation_id)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: connections',
   },
   {
@@ -259,7 +259,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/remove-connection.lua',
     original: "redis.call('DEL', keys.connection)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: connections',
   },
   {
@@ -268,7 +268,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/claim-revocation.lua',
     original: 'if found[3] and tonumber(found[3]) > now then return {} end\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: revocations',
   },
   {
@@ -891,7 +891,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/postpone-refresh.lua',
     original: "first, last, count = first or whole(now), whole(now), whole(tonumber(count or '0') + 1)",
     replacement: "first, last, count = first or whole(now), whole(now), count or '1'",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -900,7 +900,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/begin-refresh.lua',
     original: "local is_gone = args.gone_holder ~= '' and holder == args.gone_holder",
     replacement: "local is_gone = args.gone_holder ~= ''",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {
@@ -909,7 +909,7 @@ export const grantsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/begin-refresh.lua',
     original: "  redis.call('HSET', keys.connection, 'unfinished', found[1])\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: refresh',
   },
   {

@@ -216,7 +216,7 @@ export const localFaults: readonly Fault[] = [
     file: 'services/gateway/src/local/operations.ts',
     original: '      payment: approvedPayments,\n',
     replacement: '',
-    foundBy: ['test/local/personal-gateway.all.test.ts'],
+    foundBy: ['test/local/personal-gateway.slow.test.ts'],
     only: 'the first ask starts one gateway for all',
   },
   {

@@ -39,7 +39,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-sqlite/src/database.ts',
     original: '    this.onRefusals?.(this.refusals);\n',
     replacement: '',
-    foundBy: ['test/one-person/file-faults.all.test.ts'],
+    foundBy: ['test/one-person/file-faults.slow.test.ts'],
     only: 'full disk',
   },
   {
@@ -48,7 +48,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/store/open-stores.ts',
     original: 'createSqliteStores({ path, ...',
     replacement: "createSqliteStores({ path: ':memory:', ...",
-    foundBy: ['test/one-person/file-faults.all.test.ts'],
+    foundBy: ['test/one-person/file-faults.slow.test.ts'],
     only: 'keeps an approval',
   },
   {
@@ -146,7 +146,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/inspect-redis.ts',
     original: "if (code === undefined) await redis.call('DEL', key).catch(() => undefined);",
     replacement: '',
-    foundBy: ['packages/store-redis/src/inspect-redis.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/inspect-redis.test.ts'],
   },
   {
     name: 'overload: new requests are let in to the limit',
@@ -367,7 +367,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/http/http-app.ts',
     original: 'sendProblem(request, reply.headers(p.unroutedHeaders), ',
     replacement: 'sendProblem(request, reply, ',
-    foundBy: ['test/console/pages.test.ts'],
+    foundBy: ['test/console/pages.browser.test.ts'],
     only: 'cannot be routed',
   },
   {
@@ -636,7 +636,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/assert-safe-redis.ts',
     original: "if (settings['appendonly'] !== 'yes') {",
     replacement: "if (settings['appendonly'] === '') {",
-    foundBy: ['packages/store-redis/src/assert-safe-redis.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/assert-safe-redis.test.ts'],
   },
   {
     name: 'Redis that evicts is accepted',
@@ -644,7 +644,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/assert-safe-redis.ts',
     original: "if (policy !== 'noeviction') {",
     replacement: "if (policy === '') {",
-    foundBy: ['packages/store-redis/src/assert-safe-redis.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/assert-safe-redis.test.ts'],
   },
   {
     name: 'Redis whose default user cannot replay is accepted',
@@ -652,7 +652,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/assert-safe-redis.ts',
     original: "if (replay.answer === 'denied') {",
     replacement: 'if (replay.answer === undefined) {',
-    foundBy: ['packages/store-redis/src/default-user.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/default-user.test.ts'],
     only: 'only read',
   },
   {
@@ -710,7 +710,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/drain-replica.lua',
     original: "if others == 0 and args.even_last ~= '1' then return { 'last' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: replicas',
   },
   {
@@ -719,7 +719,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/drain-replica.lua',
     original: 'if until_ and tonumber(until_) > now then',
     replacement: 'if until_ then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: replicas',
   },
   {
@@ -728,7 +728,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/announce-replica.lua',
     original: 'drains = flag',
     replacement: "drains = '0'",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: replicas',
   },
   {
@@ -737,7 +737,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/cli/run-cli.ts',
     original: 'if (!own.has(option)) throw',
     replacement: 'if (Object.is(own, option)) throw',
-    foundBy: ['services/gateway/src/cli/command-table.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/command-table.test.ts'],
     only: 'for a wrong usage',
   },
   {
@@ -746,7 +746,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/admin-audit.ts',
     original: "(actor, removed) => record(actor, { event: 'admin.connection_removed', ...removed })",
     replacement: 'async () => {}',
-    foundBy: ['services/gateway/src/admin/jobs.integration.test.ts'],
+    foundBy: ['services/gateway/src/admin/jobs.test.ts'],
   },
   {
     name: 'audit: acts of operators share the stream of users',
@@ -754,7 +754,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/admin-audit.ts',
     original: "p.audits.append('operators', line)",
     replacement: "p.audits.append('people', line)",
-    foundBy: ['services/gateway/src/admin/admin-service.integration.test.ts'],
+    foundBy: ['services/gateway/src/admin/admin-service.test.ts'],
     only: 'S205',
   },
   {
@@ -771,7 +771,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/redis-audit-log.ts',
     original: 'streams.indexOf(stream) < rank ? id : `(${id}`',
     replacement: '`(${id}`',
-    foundBy: ['services/gateway/src/admin/admin-service.integration.test.ts'],
+    foundBy: ['services/gateway/src/admin/admin-service.test.ts'],
     only: 'S205',
   },
   {
@@ -788,7 +788,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/cli/audit-commands.ts',
     original: '...(io.unread ? [io.unread] : [])',
     replacement: '',
-    foundBy: ['services/gateway/src/cli/audit.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/audit.test.ts'],
   },
   {
     name: 'configuration: a Redis password that cannot be decoded',
@@ -828,7 +828,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/pages/src/languages/languages.ts',
     original: 'loadedFrom(await shown[locale].load())',
     replacement: 'loadedFrom((await Promise.all(Object.values(offered).map(({ load }) => load())))[1] ?? english)',
-    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.slow.test.ts'],
   },
   {
     name: 'the console is loaded at the start',
@@ -836,7 +836,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/generation.ts',
     original: '  return {\n    app,\n    async respond',
     replacement: '  void app();\n  return {\n    app,\n    async respond',
-    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.slow.test.ts'],
   },
   {
     name: 'the listener is made with an import of node:http, which loads undici',
@@ -844,7 +844,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/http/listener.ts',
     original: "export const { createServer } = process.getBuiltinModule('node:http');",
     replacement: "export { createServer } from 'node:http';\nimport { createServer } from 'node:http';",
-    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.slow.test.ts'],
   },
   {
     name: 'the language of an error page is not loaded',
@@ -852,7 +852,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/page-routes.ts',
     original: '  await views.prepare(request);\n',
     replacement: '',
-    foundBy: ['services/gateway/src/start-imports.all.test.ts'],
+    foundBy: ['services/gateway/src/start-imports.slow.test.ts'],
   },
   {
     name: 'the language of an elicitation is not loaded',
@@ -908,7 +908,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'services/gateway/src/cli/init/init-options.ts',
     original: "values.issuer !== undefined ? 'login' : undefined",
     replacement: "values.issuer !== undefined ? 'external' : undefined",
-    foundBy: ['services/gateway/src/cli/init/init.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/init/init.test.ts'],
   },
   {
     name: 'an MCP server without a name has none on its pages',

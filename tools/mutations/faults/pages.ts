@@ -325,7 +325,7 @@ export const pagesFaults: readonly Fault[] = [
     file: 'services/gateway/src/page-routes.ts',
     original: 'mcpServers.every(({ identity })',
     replacement: 'mcpServers.some(({ identity })',
-    foundBy: ['test/e2e/loopback-mode.test.ts'],
+    foundBy: ['test/e2e/loopback-mode.browser.test.ts'],
   },
   {
     name: 'the page of another site declines what is open on this machine',
@@ -333,7 +333,7 @@ export const pagesFaults: readonly Fault[] = [
     file: 'services/gateway/src/account/loopback-me-routes.ts',
     original: '    assertSameOrigin(request, deps.config.publicUrl);\n',
     replacement: '',
-    foundBy: ['test/e2e/loopback-mode.test.ts'],
+    foundBy: ['test/e2e/loopback-mode.browser.test.ts'],
   },
   {
     name: 'another browser declines what is open on this machine',
@@ -342,7 +342,7 @@ export const pagesFaults: readonly Fault[] = [
     original:
       "if (!browser.isCsrfToken(form.data.csrf_token, browser.ensureId(request, reply))) throw new PageError('forbidden');",
     replacement: '',
-    foundBy: ['test/e2e/loopback-mode.test.ts'],
+    foundBy: ['test/e2e/loopback-mode.browser.test.ts'],
   },
   {
     name: 'a form without a pressed button is a no',

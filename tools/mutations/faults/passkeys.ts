@@ -188,7 +188,7 @@ export const passkeysFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/people.ts',
     original: ".filter(({ identityMode }) => identityMode !== 'login')",
     replacement: '.filter(() => false)',
-    foundBy: ['services/gateway/src/cli/passkeys.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/passkeys.test.ts'],
   },
   {
     name: 'the challenge of a passkey is not compared',
@@ -253,7 +253,7 @@ export const passkeysFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/passkey-change.lua',
     original: "    redis.call('ZADD', announcements, whole(now), announcement .. ' ' .. what)\n",
     replacement: '',
-    foundBy: ['services/gateway/src/events/webhooks/announcer.integration.test.ts'],
+    foundBy: ['services/gateway/src/events/webhooks/announcer-redis.test.ts'],
     only: 'limits the number of announcements',
   },
   {

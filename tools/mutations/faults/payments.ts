@@ -124,7 +124,7 @@ export const paymentsFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "keys.payments, args.payment_name, 'counted', ",
     replacement: 'keys.payments, ',
-    foundBy: ['packages/store-redis/src/stored-records.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/stored-records.test.ts'],
   },
   {
     name: 'every charge is read with its PaymentIntent',

@@ -15,7 +15,7 @@ export const refundFaults: readonly Fault[] = [
     file: 'services/gateway/src/events/webhooks/delivery-queue.ts',
     original: '    ...paymentEventTypes,',
     replacement: '',
-    foundBy: ['services/gateway/src/events/webhooks/webhooks.integration.test.ts'],
+    foundBy: ['services/gateway/src/events/webhooks/webhooks.test.ts'],
   },
   {
     name: 'the MCP server can try reasons until one has the name of the refund',
@@ -167,7 +167,7 @@ export const refundFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/put-payment.lua',
     original: "elseif not awaits_refund(redis.call('HGETALL', keys.payments)) then",
     replacement: 'else',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'S162',
   },
   {
@@ -176,7 +176,7 @@ export const refundFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/put-payment.lua',
     original: "'LT', ",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'S162',
   },
   {

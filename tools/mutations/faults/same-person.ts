@@ -47,7 +47,7 @@ export const samePersonFaults: readonly Fault[] = [
     file: 'services/gateway/src/pages/page-guard.ts',
     original: 'if (!service.checkSamePerson(visit.elicitation, visit.visitor))',
     replacement: 'if (visit.elicitation === undefined)',
-    foundBy: ['test/e2e/browser-session.test.ts'],
+    foundBy: ['test/e2e/browser-session.browser.test.ts'],
     only: 'S05',
   },
   {
@@ -243,7 +243,7 @@ export const samePersonFaults: readonly Fault[] = [
     file: 'services/gateway/src/identity/external-verification.ts',
     original: 'if (ticket.provesFrom !== undefined && !proves)',
     replacement: 'if (ticket.to === undefined && ticket.provesFrom !== undefined && !proves)',
-    foundBy: ['test/e2e/external-mode.test.ts'],
+    foundBy: ['test/e2e/external-mode.browser.test.ts'],
   },
   {
     name: 'a deletion leaves what an application verifies',

@@ -240,7 +240,7 @@ export const secretsFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/create-gate.ts',
     original: 'requested === undefined || tool === handlerId(requested.request, requested.name);',
     replacement: "requested === undefined || tool !== '';",
-    foundBy: ['packages/mcp/src/eras/modern.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/modern.test.ts'],
   },
   {
     name: 'requestState: the hook of the MCP server accepts what it cannot decrypt',
@@ -248,7 +248,7 @@ export const secretsFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/create-gate.ts',
     original: '          if (error instanceof InvalidRequestStateError) return undefined;\n',
     replacement: '          if (error instanceof InvalidRequestStateError) return {};\n',
-    foundBy: ['packages/mcp/src/eras/modern.integration.test.ts'],
+    foundBy: ['packages/mcp/src/eras/modern.test.ts'],
   },
   {
     name: 'an answer of one handler serves another one with equal arguments',
@@ -256,7 +256,7 @@ export const secretsFaults: readonly Fault[] = [
     file: 'packages/mcp/src/run/run.ts',
     original: 'JSON.stringify([handlerOf(call), argsDigest])',
     replacement: 'JSON.stringify([argsDigest])',
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'handlers without a name share their answers',
@@ -264,7 +264,7 @@ export const secretsFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gate/create-gate.ts',
     original: 'handler: handlerId(request, name ?? id),',
     replacement: "handler: handlerId(request, name ?? ''),",
-    foundBy: ['packages/mcp/src/gate/requests.integration.test.ts'],
+    foundBy: ['packages/mcp/src/gate/requests.test.ts'],
   },
   {
     name: 'a client of an older revision names the tool by a header',
@@ -272,7 +272,7 @@ export const secretsFaults: readonly Fault[] = [
     file: 'packages/mcp/src/v2/gate.ts',
     original: ' || value === undefined || modernEnvelope(ctx, server) === undefined) return undefined;',
     replacement: ' || value === undefined || server === null) return undefined;',
-    foundBy: ['packages/mcp/src/http/endpoint.integration.test.ts'],
+    foundBy: ['packages/mcp/src/http/endpoint.test.ts'],
   },
   {
     name: 'arguments of a class with private members are all equal',
@@ -288,7 +288,7 @@ export const secretsFaults: readonly Fault[] = [
     file: 'packages/mcp/src/ask/form.ts',
     original: ' && !hasPatterns(schema)',
     replacement: '',
-    foundBy: ['packages/mcp/src/ask/form.integration.test.ts'],
+    foundBy: ['packages/mcp/src/ask/form.test.ts'],
   },
   {
     name: 'requestState: an unknown type is opened',

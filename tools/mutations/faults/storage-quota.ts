@@ -16,7 +16,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "  discharge(ledger, redis.call('HGET', keys.former_one_time, 'q'))\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'attempts do not add up',
   },
   {
@@ -25,7 +25,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "    redis.call('PEXPIRE', keys.former_one_time, whole(SPENT_MS))\n",
     replacement: "    redis.call('HSET', keys.former_one_time, 'sealed', '')\n",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'attempts do not add up',
   },
   {
@@ -34,7 +34,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: "if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -43,7 +43,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/put-idempotency.lua',
     original: "if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -52,7 +52,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_after(ledger) } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -62,7 +62,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     original: 'local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))',
     replacement:
       "local charged = args.leaves == 'ended' and '' or charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -72,7 +72,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     original:
       "local ends = now + tonumber(args.leaves == 'charging' and args.payment_retention_ms or args.retention_ms)",
     replacement: 'local ends = now + tonumber(args.retention_ms)',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -81,7 +81,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/elicitation/src/mcp-server.ts',
     original: 'records: Math.floor(records / parts)',
     replacement: 'records: Math.floor((2 * records) / parts)',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -98,7 +98,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/capacity-watch.ts',
     original: "redis instanceof Cluster ? redis.slots[slot]?.[0] : 'the only one'",
     replacement: "redis instanceof Cluster && slot < 0 ? '' : 'the only one'",
-    foundBy: ['packages/store-redis/src/capacity-watch.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/capacity-watch.test.ts'],
     only: 'any single full master',
   },
   {
@@ -115,7 +115,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: '  kept = charge(lasting, LASTING_MS, weight',
     replacement: '  kept = charge(lasting, now + 86400000, weight',
-    foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/storage-ledger.test.ts'],
   },
   {
     name: 'Lua: new lasting records fill the whole quota',
@@ -123,7 +123,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: 'former and MOST_REPLACED or MOST_ADDED',
     replacement: '8',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -132,7 +132,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: '  discharge(lasting, kept_before)\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -141,7 +141,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: "if args.is_lasting == '1' and not answer[1] and",
     replacement: 'if false and',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -150,7 +150,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/remove-connection.lua',
     original: 'discharge(ledger, found[7])\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -159,7 +159,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/remove-credential.lua',
     original: 'discharge(ledger, found[7])\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -168,7 +168,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/remove-connection.lua',
     original: "  if charged then redis.call('HSET', keys.revocation, 'q', charged) end\n",
     replacement: '  if charged then discharge(ledger, charged) end\n',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -177,7 +177,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/finish-revocation.lua',
     original: 'discharge(ledger, charged)\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -186,7 +186,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/finish-refresh.lua',
     original: 'if found[8] and bytes > bytes_of(found[8]) then',
     replacement: 'if false then',
-    foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/storage-ledger.test.ts'],
   },
   {
     name: 'Lua: a connection without a charge begins to count when its user connects again',
@@ -194,7 +194,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "if args.answer_id ~= '' and (kept_before or not former) then",
     replacement: "if args.answer_id ~= '' then",
-    foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/storage-ledger.test.ts'],
   },
   {
     name: 'Lua: passkeys of invented users exceed the quota',
@@ -202,7 +202,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/add-passkey.lua',
     original: "    return { 'over_quota', retry_after(ledger) }\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: quota of an MCP server',
   },
   {
@@ -211,7 +211,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/remove-passkey.lua',
     original: 'recount_passkeys(keys.passkeys, keys.facts, keys.ledger, args.payer, now)\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/storage-ledger.test.ts'],
   },
   {
     name: 'Lua: passkeys that an operator resets still count',
@@ -219,7 +219,7 @@ export const storageQuotaFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/reset-passkeys.lua',
     original: 'recount_passkeys(keys.passkeys, keys.facts, keys.ledger, args.payer, now)\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/storage-ledger.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/storage-ledger.test.ts'],
   },
   {
     name: 'no MCP server pays for the passkeys of users whom its application identifies',

@@ -7,7 +7,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "if known_version ~= args.version then return as_it_is('conflict') end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: transition',
   },
   {
@@ -16,7 +16,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "if moved_by == args.operation_id then return as_it_is('repeated') end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: transition',
   },
   {
@@ -25,7 +25,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "(args.timing == 'early' and over) or ",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: transition',
   },
   {
@@ -34,7 +34,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: " or (args.timing == 'late' and not over)",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: transition',
   },
   {
@@ -44,7 +44,7 @@ export const storeFaults: readonly Fault[] = [
     original:
       "local event = redis.call('XADD', keys.events, 'MAXLEN', '~', args.events_kept, '*', 'elicitationId', args.elicitation_id,\n  'version', version, 'status', args.status, 'mcpServerId', args.mcp_server_id, 'kind', args.kind, 'provider', args.provider,\n  'tookMs', whole(now - tonumber(created)))\n",
     replacement: "local event = '0-0'\n",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: transition',
   },
   {
@@ -53,7 +53,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "  redis.call('PERSIST', keys.elicitation)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/held-asks.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/held-asks.test.ts'],
     only: 'a charging payment does not expire',
   },
   {
@@ -62,7 +62,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: 'if count >= tonumber(args.limit) then',
     replacement: 'if count > tonumber(args.limit) + 1000 then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: create',
   },
   {
@@ -71,7 +71,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: 'if open_at(tonumber(args.open_max))[1] then',
     replacement: 'if open_at(tonumber(args.open_max) + 1000)[1] then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: mutes and crowds',
   },
   {
@@ -80,7 +80,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: "if redis.call('HGET', keys.muted_by, args.mcp_server_id) then return { 'muted' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: mutes and crowds',
   },
   {
@@ -89,7 +89,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: "  if earlier ~= origin then return { 'taken' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: create',
   },
   {
@@ -98,7 +98,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: "if over and tonumber(over) > now then return { 'open', open } end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: create',
   },
   {
@@ -107,7 +107,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/consume-one-time.lua',
     original: "redis.call('HDEL', keys.one_time, 'sealed')\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: one-time records',
   },
   {
@@ -116,7 +116,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/consume-one-time.lua',
     original: 'if not found[1] or now >= tonumber(found[3]) then',
     replacement: 'if not found[1] then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: one-time records',
   },
   {
@@ -125,7 +125,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/redeem-elicitation.lua',
     original: "if name ~= args.redemption then return { 'spent', unpack(found, 1, #ELICITATION) } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: redeem',
   },
   {
@@ -134,7 +134,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/redeem-elicitation.lua',
     original: "if call ~= args.call then is_first = '0' end",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: redeem',
   },
   {
@@ -143,7 +143,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/idempotency-record.lua',
     original: "  if of ~= fingerprint then return { 'key_reused' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: idempotency',
   },
   {
@@ -152,7 +152,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-elicitation.lua',
     original: "if record then redis.call('SET', keys.idempotency, record, 'PX', args.idempotency_retention_ms) end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: idempotency',
   },
   {
@@ -161,7 +161,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/put-idempotency.lua',
     original: "if answer_under(keys.idempotency, args.fingerprint, now) then return { 'exists' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: idempotency',
   },
   {
@@ -170,7 +170,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/take-lease.lua',
     original: "if ends and holder ~= args.holder and tonumber(ends) > now then return { 'held' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: leases',
   },
   {
@@ -179,7 +179,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/release-lease.lua',
     original: "== args.holder then redis.call('DEL', keys.lease) end",
     replacement: "~= '' then redis.call('DEL', keys.lease) end",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: leases',
   },
   {
@@ -188,7 +188,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/read-browser-session.lua',
     original: ' or now >= tonumber(found[4])',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -197,7 +197,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-browser-session.lua',
     original: "'endsAt', whole(now + absolute)",
     replacement: "'endsAt', whole(now + absolute * 2)",
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -206,7 +206,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/touch-browser-session.lua',
     original: ' or now >= tonumber(found[2]) then return 0 end',
     replacement: ' then return 0 end',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -215,7 +215,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/use-passkey.lua',
     original: "if (before > 0 or after > 0) and after <= before then return { 'stale' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: passkeys',
   },
   {
@@ -224,7 +224,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/add-passkey.lua',
     original: "  return { by == args.call and 'added' or 'exists' }\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: passkeys',
   },
   {
@@ -233,7 +233,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/add-passkey.lua',
     original: "if redis.call('HLEN', keys.passkeys) >= tonumber(args.max) then return { 'full' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: passkeys',
   },
   {
@@ -243,7 +243,7 @@ export const storeFaults: readonly Fault[] = [
     original:
       "if args.permitted_by ~= '' and redis.call('HEXISTS', keys.passkeys, args.permitted_by) == 0 then return { 'not_permitted' } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: passkeys',
   },
   {
@@ -252,7 +252,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/add-passkey.lua',
     original: 'whole(now + tonumber(args.first_delay_ms))',
     replacement: 'whole(now)',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: passkeys',
   },
   {
@@ -261,7 +261,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/reset-passkeys.lua',
     original: "redis.call('DEL', keys.passkeys)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: passkeys',
   },
   {
@@ -270,7 +270,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/carry-events.lua',
     original: 'if is_before(carried[shard], position) then',
     replacement: 'if true then',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: event feed',
   },
   {
@@ -279,7 +279,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/finish-revocation.lua',
     original: "redis.call('DEL', keys.revocation)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: revocations',
   },
   {
@@ -288,7 +288,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "  redis.call('PEXPIRE', keys.result, args.retention_ms)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/held-asks.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/held-asks.test.ts'],
     only: 'a result is in the shard',
   },
   {
@@ -297,7 +297,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "  redis.call('PEXPIRE', keys.one_time, args.one_time_ttl_ms)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/stored-records.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/stored-records.test.ts'],
     only: 'idempotency records expire',
   },
   {
@@ -306,7 +306,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/transition-elicitation.lua',
     original: "  redis.call('PEXPIRE', keys.elicitation, args.retention_ms)\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/stored-records.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/stored-records.test.ts'],
     only: 'is kept for the retention after its expiry',
   },
   {
@@ -339,7 +339,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-browser-session.lua',
     original: "  if not is_within(ledger, 8) then return { 'over_quota', retry_after(ledger) } end\n",
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -348,7 +348,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-browser-session.lua',
     original: '  for at = 1, #charges do discharge(ledger, charges[at]) end\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -357,7 +357,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/end-browser-session.lua',
     original: '  discharge(ledger, charged)\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -366,7 +366,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/create-browser-session.lua',
     original: '  table.insert(dropped, listed[at].name)\n',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: browser sessions',
   },
   {
@@ -375,7 +375,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/spend-one-time.lua',
     original: ' or (floor and expires <= tonumber(floor))',
     replacement: '',
-    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/redis-stores.test.ts'],
     only: 'Redis: one-time records',
   },
   {
@@ -384,7 +384,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/commands/add-api-key.lua',
     original: 'if tidy(keys.api_keys, now, args.revoked_max) >= tonumber(args.valid_max)',
     replacement: "if redis.call('HLEN', keys.api_keys) > tonumber(args.valid_max)",
-    foundBy: ['packages/store-redis/src/operation-stores.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/operation-stores.test.ts'],
   },
   {
     name: 'a command that finds no connection is refused at once',
@@ -392,7 +392,7 @@ export const storeFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/redis-link.ts',
     original: "(fault.kind === 'refused' && fault.code === 'not_connected') ||",
     replacement: '',
-    foundBy: ['packages/store-redis/src/unavailable.all.integration.test.ts'],
+    foundBy: ['packages/store-redis/src/unavailable.slow.test.ts'],
     only: 'a Redis that is silent',
   },
 ];

@@ -145,7 +145,7 @@ export const tenancyFaults: readonly Fault[] = [
     file: 'services/gateway/src/admin/audit-search.ts',
     original: "    (q.apiKeyId === undefined || line['apiKeyId'] === q.apiKeyId) &&\n",
     replacement: '',
-    foundBy: ['services/gateway/src/cli/audit.integration.test.ts'],
+    foundBy: ['services/gateway/src/cli/audit.test.ts'],
   },
   {
     name: 'the reader of a feed names the API key of its first stream',
@@ -330,7 +330,7 @@ export const tenancyFaults: readonly Fault[] = [
     file: 'services/gateway/src/foundation.ts',
     original: 'createPatterns()',
     replacement: 'createPatterns({ now })',
-    foundBy: ['test/e2e/payment-races.all.test.ts'],
+    foundBy: ['test/e2e/payment-races.slow.test.ts'],
   },
   {
     name: 'a text whose pattern could not be checked is accepted in a form',
@@ -581,6 +581,6 @@ export const tenancyFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gateway/client.ts',
     original: "'too_many_open_elicitations', ",
     replacement: '',
-    foundBy: ['packages/mcp/src/test-gate/test-gateway-limits.integration.test.ts'],
+    foundBy: ['packages/mcp/src/test-gate/test-gateway-limits.test.ts'],
   },
 ];

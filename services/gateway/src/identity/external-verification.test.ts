@@ -5,7 +5,7 @@ import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { createFlowStage, ofAuthorization, signedInAs } from '../testing/flow-stage.ts';
 import { createExternalVerification } from './external-verification.ts';
 
-// S10. With a real application and real browsers: test/e2e/external-mode.test.ts.
+// S10. With a real application and real browsers: test/e2e/external-mode.browser.test.ts.
 
 const verifyUrl = 'https://app.example/verify';
 const browser = digestOf('the browser that opened the link');

@@ -1,6 +1,6 @@
 /**
  * A replica that re-wraps and is killed right after it has sent the n-th replacement, before the response. Started by
- * rewrap.all.integration.test.ts with the Redis URL, n and the keys.
+ * rewrap.slow.test.ts with the Redis URL, n and the keys.
  */
 import { createRedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault } from '@postern/vault';

@@ -1,5 +1,5 @@
 /**
- * A replica that delivers webhooks and is killed at a named point. Started by webhooks-killed.all.integration.test.ts with the Redis URL,
+ * A replica that delivers webhooks and is killed at a named point. Started by webhooks-killed.slow.test.ts with the Redis URL,
  * the key prefix, the URL of the receiver, the secret and the point. Prints `ready`.
  */
 import { createRedisStores, openQueueRedis } from '@postern/store-redis';

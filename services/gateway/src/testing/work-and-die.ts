@@ -1,6 +1,6 @@
 /**
  * A replica that works on the jobs of operators and is killed right after it has sent the n-th removal, before the response. Started by
- * jobs.integration.test.ts with the Redis URL, the path of the configuration and n.
+ * jobs.test.ts with the Redis URL, the path of the configuration and n.
  */
 import { createRedisStores } from '@postern/store-redis';
 import { commandProcess } from '../admin/admin-audit.ts';

@@ -12,7 +12,7 @@ import { gracefulStop } from './p11-graceful-stop.ts';
 const damagedRequests = ['browser', 'machine'].map(
   (users): Scenario => ({
     ...directed('L4', `damaged requests to every route for ${users}s, 5,000 for each: nothing unexpected happens`, {
-      file: `test/faults/fuzz/${users}-routes.all.test.ts`,
+      file: `test/faults/fuzz/${users}-routes.slow.test.ts`,
       test: 'S44, S47:',
       env: { FUZZ_INPUTS: '5000' },
     }),

@@ -7,21 +7,21 @@ const e2e = (file: string) => `test/e2e/${file}.test.ts`;
 /** Items that existing tests show. */
 export const directedNetworkTests: readonly Scenario[] = [
   directed('N1', 'the token endpoint answers a code with 500, 503 or 429, disconnects, or sends an invalid response', {
-    file: e2e('provider-failures.all'),
+    file: e2e('provider-failures.slow'),
     test: 'one request, nothing stored, and a retry works',
   }),
   directed('N1', 'a provider fails during a token refresh', {
-    file: e2e('token-refresh-failures.all'),
+    file: e2e('token-refresh-failures.slow'),
     test: 'N1:',
   }),
   directed('N2', 'the provider refreshes a token, and its response is lost', {
-    file: e2e('token-refresh-failures.all'),
+    file: e2e('token-refresh-failures.slow'),
     test: 'N2:',
   }),
   directed('N2', 'no response in time to a code exchange', { file: authorization('provider'), test: 'N2:' }),
   directed('N3', 'malformed responses to a code exchange', { file: authorization('provider-evil'), test: 'N3:' }),
   directed('N3', 'malformed responses to a refresh, in a complete gateway', {
-    file: e2e('token-refresh-failures.all'),
+    file: e2e('token-refresh-failures.slow'),
     test: 'N3:',
   }),
   directed('N3', 'responses that are not JSON, have duplicate names, or are too long', {
@@ -37,7 +37,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     test: 'N5:',
   }),
   directed('N5', 'a wrong iss in a complete gateway: no token request, and no part of the response is shown', {
-    file: e2e('provider-failures.all'),
+    file: e2e('provider-failures.slow'),
     test: 'S15:',
   }),
   directed('N6', 'DNS that rebinds, is slow, fails, or resolves to private addresses', {
@@ -52,7 +52,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     'N8',
     'receivers that redirect, answer 410, hang, respond slowly or endlessly, or have an invalid certificate',
     {
-      file: 'services/gateway/src/events/webhooks/webhooks.integration.test.ts',
+      file: 'services/gateway/src/events/webhooks/webhooks.test.ts',
       test: 'N8:',
     },
   ),
@@ -61,7 +61,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     test: 'N9:',
   }),
   directed('N9', 'event streams disconnect and lose replicas', {
-    file: 'test/replicas/events.all.test.ts',
+    file: 'test/replicas/events.slow.test.ts',
     test: 'N9:',
   }),
   directed('N11', 'tokens from an issuer with a wrong clock: 30 seconds are tolerated', {
@@ -77,7 +77,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     test: 'N12:',
   }),
   directed('N13', 'a provider has revoked the grant: the user is asked again', {
-    file: e2e('token-refresh-failures.all'),
+    file: e2e('token-refresh-failures.slow'),
     test: 'answers 409 with one audit event, and the next ask shows the reason',
   }),
   directed('N13', 'a provider changes its issuer', {

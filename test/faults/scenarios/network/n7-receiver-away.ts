@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { directed } from '../../directed.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 
-const FILE = 'services/gateway/src/events/webhooks/webhooks-away.all.integration.test.ts';
+const FILE = 'services/gateway/src/events/webhooks/webhooks-away.slow.test.ts';
 const TEST = 'N7: an hour away';
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const measureSchema = z.object({ name: z.string(), value: z.number(), unit: z.string() });

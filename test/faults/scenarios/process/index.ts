@@ -10,19 +10,19 @@ import { surprises } from './p12-surprises.ts';
 export const processScenarios: readonly Scenario[] = [
   ...killedAtPoints,
   directed('P7', 'webhooks: kills between reading the feed, queueing and moving the cursor lose no delivery', {
-    file: 'services/gateway/src/events/webhooks/webhooks-killed.all.integration.test.ts',
+    file: 'services/gateway/src/events/webhooks/webhooks-killed.slow.test.ts',
     test: 'P7: killed when it has',
   }),
   deliveredUnrecorded,
   ...refreshesUnstored,
   rewrapHalfWay,
   directed('P10', 'key rotation: a replica is killed half way, another continues under load', {
-    file: 'services/gateway/src/sealing/rewrap.all.integration.test.ts',
+    file: 'services/gateway/src/sealing/rewrap.slow.test.ts',
     test: 'a killed replica is followed by another',
   }),
   surprises,
   directed('P6', 'payment: kills at every step between the approval and the receipt charge the user once', {
-    file: 'test/replicas/payment-crash-points.all.test.ts',
+    file: 'test/replicas/payment-crash-points.slow.test.ts',
     test: 'S37, P2–P7: killed in the middle of a payment',
   }),
 ];

@@ -8,7 +8,7 @@ import { seeded } from '../support/seeded-random.ts';
 import { type Api, createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 /**
- * Long run: `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.all.test.ts`.
+ * Long run: `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.slow.test.ts`.
  */
 const ROUNDS = Number(process.env['POSTERN_APPROVAL_ROUNDS'] ?? 10);
 const SEED = Number(process.env['POSTERN_APPROVAL_SEED'] ?? 20_261_121);

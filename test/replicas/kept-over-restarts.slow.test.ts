@@ -1,6 +1,6 @@
 /**
  * The shipped and documented Redis set-ups, stopped and restarted: every acknowledged elicitation is still there.
- * kept-over-failovers.all.test.ts tests fail-overs.
+ * kept-over-failovers.slow.test.ts tests fail-overs.
  */
 import { readFileSync } from 'node:fs';
 import { createRedisStores, type RedisStoresOptions } from '@postern/store-redis';
