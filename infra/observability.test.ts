@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../scripts/child.ts';
-import { createChannels } from '../services/gateway/src/platform/channels.ts';
+import { createChannels } from '../services/gateway/src/platform/call-channels.ts';
 import { createMetrics } from '../services/gateway/src/platform/metrics/create-metrics.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

@@ -15,7 +15,7 @@ export * from './one-time.ts';
 export * from './passkey.ts';
 export * from './payment.ts';
 export * from './same-person-check.ts';
+export * from './shard-sweeper.ts';
 export * from './stores.ts';
-export * from './sweeper.ts';
 export * from './transitions.ts';
 export * from './waiters.ts';

@@ -14,7 +14,7 @@ import { createReadiness } from './platform/http/health-plugin.ts';
 import { type ListenerRequests, openListener } from './platform/http/listener.ts';
 import { createClientErrorHandler } from './platform/http/problems.ts';
 import { securityHeaders } from './platform/http/security-headers.ts';
-import { UnidentifiedBytes } from './platform/http/unidentified.ts';
+import { UnidentifiedBytes } from './platform/http/unknown-callers.ts';
 import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
 import { startReplica } from './platform/replica.ts';
 import { closeListener } from './platform/stopping.ts';

@@ -16,7 +16,7 @@ import { MAX_POSTED_BYTES } from './pages/form-body.ts';
 import { MAX_WEBHOOK_BYTES } from './payments/processor-webhooks.ts';
 import { configJsonSchemaText } from './platform/config/config-json-schema.ts';
 import { HEADERS_MS, MAX_HEADER_BYTES, REQUEST_MS } from './platform/http/listener.ts';
-import { MAX_PIECES, UNREAD_MS } from './platform/http/unidentified.ts';
+import { MAX_PIECES, UNREAD_MS } from './platform/http/unknown-callers.ts';
 
 /** The settings that are limits, or the objects of them. `[]` stands for each item. */
 const settings = [

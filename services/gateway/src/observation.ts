@@ -3,7 +3,7 @@ import type { RevocationFlow } from './authorization/revocation-flow.ts';
 import type { TokenRefresh } from './authorization/token-refresh.ts';
 import type { Attempt, ObservedDelivery } from './events/webhooks/deliver.ts';
 import type { DeliveryAnswer } from './events/webhooks/delivery-policy.ts';
-import { type Channels, createChannels } from './platform/channels.ts';
+import { type Channels, createChannels } from './platform/call-channels.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';

@@ -17,7 +17,7 @@ import { loginRoutes } from './identity/login-routes.ts';
 import { logoutRoutes } from './identity/logout.ts';
 import { mePasskeyRoutes } from './identity/passkeys/me-passkey-routes.ts';
 import { createPasskeyNotice } from './identity/passkeys/user-passkeys.ts';
-import { createBrowser } from './pages/browser.ts';
+import { createBrowser } from './pages/browser-cookies.ts';
 import { deferFormParsing } from './pages/form-body.ts';
 import { createLooks, keepAssets } from './pages/looks.ts';
 import { assertLoopbackHost, createPageLimit, PageError } from './pages/page-request.ts';

@@ -1,6 +1,6 @@
 import { type Sweeper, type SweeperOptions, startSweeper } from '@postern/elicitation';
 import type { GatewayDeps } from './deps.ts';
-import { Expiry } from './payments/expiry.ts';
+import { Expiry } from './elicitations/expiry.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
 
 /** Interval between sweeps for expired elicitations. A waiting read learns of an expiry at most this late. */

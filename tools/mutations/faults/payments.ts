@@ -416,7 +416,7 @@ export const paymentsFaults: readonly Fault[] = [
     file: 'services/gateway/src/payments/payment-flow.ts',
     original: "    await stores.payments.checkLater(elicitationId, 'charge', FIRST_CHECK_MS);\n",
     replacement: '',
-    foundBy: ['services/gateway/src/payments/expiry.test.ts'],
+    foundBy: ['services/gateway/src/elicitations/expiry.test.ts'],
     only: 'S86',
   },
   {

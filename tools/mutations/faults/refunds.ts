@@ -182,18 +182,18 @@ export const refundFaults: readonly Fault[] = [
   {
     name: 'an MCP server with many pending refunds takes every place at their processor',
     breaks: 'S182',
-    file: 'services/gateway/src/payments/expiry.ts',
+    file: 'services/gateway/src/elicitations/expiry.ts',
     original: "about === 'refunds' ? left * REFUNDS_SHARE : left",
     replacement: 'left',
-    foundBy: ['services/gateway/src/payments/expiry.test.ts'],
+    foundBy: ['services/gateway/src/elicitations/expiry.test.ts'],
   },
   {
     name: 'a hanging processor takes the place of the refunds at another one',
     breaks: 'S182',
-    file: 'services/gateway/src/payments/expiry.ts',
+    file: 'services/gateway/src/elicitations/expiry.ts',
     original: "start('refunds', payment, requests)",
     replacement: "start('refunds', { ...payment, processor: '' }, requests)",
-    foundBy: ['services/gateway/src/payments/expiry.test.ts'],
+    foundBy: ['services/gateway/src/elicitations/expiry.test.ts'],
   },
   {
     name: 'a refund check that finds no place waits as long as one that asked the processor',

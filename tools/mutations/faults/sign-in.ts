@@ -31,7 +31,7 @@ export const signInFaults: readonly Fault[] = [
     file: 'services/gateway/src/platform/http/addresses.ts',
     original: "return ['unknown', 'unknown'];",
     replacement: 'return [text, text];',
-    foundBy: ['services/gateway/src/platform/http/unidentified.test.ts'],
+    foundBy: ['services/gateway/src/platform/http/unknown-callers.test.ts'],
   },
   {
     name: 'sign-in: the nonce is not sent',

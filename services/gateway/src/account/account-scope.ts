@@ -10,7 +10,7 @@ import type {
   TerminalElicitation,
 } from '@postern/elicitation';
 import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { visitorIn } from '../pages/browser.ts';
+import { visitorIn } from '../pages/browser-cookies.ts';
 
 export interface AccountScopeDeps {
   readonly stores: Pick<Stores, 'connections' | 'credentials' | 'mutes'> & {

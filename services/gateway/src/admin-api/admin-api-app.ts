@@ -15,7 +15,7 @@ import { createHttpApp } from '../platform/http/http-app.ts';
 import { mountOperations, type OperationsApi } from '../platform/http/mount-operations.ts';
 import { type ErrorReports, ProblemError, problemFor, sendProblem } from '../platform/http/problems.ts';
 import { addJsonParser } from '../platform/http/request-input.ts';
-import { identified } from '../platform/http/unidentified.ts';
+import { identified } from '../platform/http/unknown-callers.ts';
 import type { Logger } from '../platform/logger.ts';
 import { packageVersion } from '../platform/package-version.ts';
 import type { Stopping } from '../platform/stopping.ts';

@@ -22,7 +22,7 @@ import { noRequestPage, wrongBrowserPage } from '@postern/pages';
 import type { Vault } from '@postern/vault';
 import type { FastifyPluginAsync } from 'fastify';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { visitorIn, visitorOf } from '../pages/browser.ts';
+import { visitorIn, visitorOf } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';

@@ -15,7 +15,7 @@ import { backChannelLogoutRoutes } from '../identity/back-channel-logout.ts';
 import { createIdentityProvider } from '../identity/create-identity.ts';
 import { createProviderLogout } from '../identity/logout.ts';
 import { createSignInFlow } from '../identity/sign-in-flow.ts';
-import { createBrowser } from '../pages/browser.ts';
+import { createBrowser } from '../pages/browser-cookies.ts';
 import { deferFormParsing } from '../pages/form-body.ts';
 import { PageError } from '../pages/page-request.ts';
 import type { AuditSink } from '../platform/audit/audit-events.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Actor } from '../admin/admin-audit.ts';
 import { createOperatorTurns } from '../admin/operator-turns.ts';
 import { FRESH_SECONDS, isFresh } from '../identity/sign-in-policy.ts';
-import type { Browser } from '../pages/browser.ts';
+import type { Browser } from '../pages/browser-cookies.ts';
 import { readFormBody } from '../pages/form-body.ts';
 import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';

@@ -6,7 +6,7 @@ import { browserName } from '../identity/browser-name.ts';
 import type { ProviderLogout } from '../identity/logout.ts';
 import type { createSignInFlow, IdentityProvider } from '../identity/sign-in-flow.ts';
 import { FRESH_SECONDS } from '../identity/sign-in-policy.ts';
-import type { Browser } from '../pages/browser.ts';
+import type { Browser } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';

@@ -2,7 +2,7 @@ import { type EventOutbox, SHARDS, type Shard, StoreUnavailableError } from '@po
 import { createSqliteStores } from '@postern/store-sqlite';
 import { samples } from '@postern/testkit/contract';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createChannels } from '../platform/channels.ts';
+import { createChannels } from '../platform/call-channels.ts';
 import { createMetrics } from '../platform/metrics/create-metrics.ts';
 import { type Relay, type RelayOptions, relayReports, startRelay } from './relay.ts';
 

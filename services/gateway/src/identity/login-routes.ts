@@ -12,7 +12,7 @@ import {
 import { notFoundPage, signInAgainPage, signInFailedPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { visitorOf } from '../pages/browser.ts';
+import { visitorOf } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';

@@ -2,7 +2,7 @@ import { AuthorizationError, identityProviderConfigSchema } from '@postern/autho
 import { systemEntropy } from '@postern/elicitation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createBrowser } from '../pages/browser.ts';
+import { createBrowser } from '../pages/browser-cookies.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { createProviderLogout } from './logout.ts';

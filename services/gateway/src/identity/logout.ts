@@ -13,7 +13,7 @@ import {
 import { notFoundPage, signedOutPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type Browser, LOGOUT_SECONDS } from '../pages/browser.ts';
+import { type Browser, LOGOUT_SECONDS } from '../pages/browser-cookies.ts';
 import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
 import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';

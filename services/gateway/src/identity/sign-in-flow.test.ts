@@ -4,7 +4,7 @@ import { createOutboundFetch, createSignIn, identityProviderConfigSchema } from 
 import { newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
 import { driveAuthorization, type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
+import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser-cookies.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
 import { createSignInFlow, parseReturnTo } from './sign-in-flow.ts';
 

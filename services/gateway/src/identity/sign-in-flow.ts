@@ -12,12 +12,12 @@ import {
 import type { Vault } from '@postern/vault';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser.ts';
+import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser-cookies.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { networkOf } from '../platform/http/addresses.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
-import { identified } from '../platform/http/unidentified.ts';
+import { identified } from '../platform/http/unknown-callers.ts';
 import { FailedAttempts } from '../platform/overload/failed-attempts.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
 import { logoutNameOf } from './back-channel-logout.ts';

@@ -6,7 +6,7 @@ import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify }
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
 import { nameApiKey } from '../platform/http/request-context.ts';
-import { identified } from '../platform/http/unidentified.ts';
+import { identified } from '../platform/http/unknown-callers.ts';
 import type { ApiKeyList } from './api-key-list.ts';
 import { idOfFileKey, isNewApiKey } from './api-keys.ts';
 import type { Caller, RegisteredMcpServer } from './registered-mcp-server.ts';

@@ -31,7 +31,7 @@ import type { FastifyRequest } from 'fastify';
 import { mayAsk, mayRead, mayUse, payeeOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
-import type { Browser } from './browser.ts';
+import type { Browser } from './browser-cookies.ts';
 import { type Look, logoView, mcpServerViewOf } from './looks.ts';
 import { pagePathOf, type ViewChoices } from './view-choices.ts';
 

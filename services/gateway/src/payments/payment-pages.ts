@@ -30,7 +30,7 @@ import {
 import { decimalsOf, type PaymentProcessor } from '@postern/payment';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
-import type { Browser } from '../pages/browser.ts';
+import type { Browser } from '../pages/browser-cookies.ts';
 import {
   type CompletedVisitOf,
   decisionView,

@@ -17,7 +17,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { readBody } from '../platform/http/request-input.ts';
-import { identified } from '../platform/http/unidentified.ts';
+import { identified } from '../platform/http/unknown-callers.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 import type { PaymentFlow } from './payment-flow.ts';
 import type { Refunds } from './refunds.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import { hasWebhooks, loadWebhooks } from '../../events/webhooks/start-deliveries.ts';
-import { wrapFetch } from '../../platform/channels.ts';
+import { wrapFetch } from '../../platform/call-channels.ts';
 import { ConfigError } from '../../platform/config/config-error.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../../platform/config/console-config.ts';

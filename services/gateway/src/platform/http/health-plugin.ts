@@ -3,7 +3,7 @@ import { isDataLost, UnsafeRedisError } from '@postern/store-redis/profile';
 import fp from 'fastify-plugin';
 import type { RedisConfig } from '../config/redis-config.ts';
 import type { Logger } from '../logger.ts';
-import { type RedisCheckName, redisChecks } from '../redis/redis-health.ts';
+import { type RedisCheckName, redisChecks } from '../redis/redis-check-reports.ts';
 import { type Stopping, StoppingError } from '../stopping.ts';
 
 /** Thrown while Redis refuses writes, if `redis.readyNeedsWrites` is set. */

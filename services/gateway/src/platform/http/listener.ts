@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { hostPort, listenErrorOf, originHere } from '../start-error.ts';
-import { SERVER_OPTIONS, type UnidentifiedBytes } from './unidentified.ts';
+import { SERVER_OPTIONS, type UnidentifiedBytes } from './unknown-callers.ts';
 
 /** Of one request. */
 export const MAX_HEADER_BYTES = 16 * 1024;

@@ -2,7 +2,7 @@ import { OutboundError } from '@postern/authorization';
 import type { RedisCapacity } from '@postern/store-redis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { type AuditEventEntry, type AuditSink, auditEvents } from '../audit/audit-events.ts';
-import type { Channels, OutboundTarget } from '../channels.ts';
+import type { Channels, OutboundTarget } from '../call-channels.ts';
 import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';
 import { withTimeout } from '../with-timeout.ts';

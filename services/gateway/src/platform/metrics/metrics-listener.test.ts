@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { Registry } from 'prom-client';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createChannels } from '../channels.ts';
-import { UnidentifiedBytes } from '../http/unidentified.ts';
+import { createChannels } from '../call-channels.ts';
+import { UnidentifiedBytes } from '../http/unknown-callers.ts';
 import { createMetrics } from './create-metrics.ts';
 import { startMetricsListener } from './metrics-listener.ts';
 

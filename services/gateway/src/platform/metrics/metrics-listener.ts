@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Readiness } from '../http/health-plugin.ts';
 import { createServer, type ListenerOptions } from '../http/listener.ts';
-import { SERVER_OPTIONS } from '../http/unidentified.ts';
+import { SERVER_OPTIONS } from '../http/unknown-callers.ts';
 import { hostPort, listenErrorOf } from '../start-error.ts';
 
 export interface MetricsListener extends AsyncDisposable {

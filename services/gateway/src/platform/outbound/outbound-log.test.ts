@@ -1,6 +1,6 @@
 import { AuthorizationError, OutboundError } from '@postern/authorization';
 import { expect, it } from 'vitest';
-import { type Channels, createChannels } from '../channels.ts';
+import { type Channels, createChannels } from '../call-channels.ts';
 import { createOutboundLog } from './outbound-log.ts';
 
 const HOST = 'as.example';

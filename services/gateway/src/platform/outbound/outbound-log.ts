@@ -4,7 +4,7 @@ import {
   OutboundError,
   type ProviderConfig,
 } from '@postern/authorization';
-import type { CallChannel, CallSubscriber, OutboundCall, OutboundTarget } from '../channels.ts';
+import type { CallChannel, CallSubscriber, OutboundCall, OutboundTarget } from '../call-channels.ts';
 import { requestContext, runInScope, scope } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import {

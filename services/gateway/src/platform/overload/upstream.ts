@@ -6,7 +6,7 @@ import {
   type SignIn,
 } from '@postern/authorization';
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
-import { type OutboundTarget, wrapFetch } from '../channels.ts';
+import { type OutboundTarget, wrapFetch } from '../call-channels.ts';
 import { ProblemError } from '../http/problems.ts';
 import { requestContext, runInScope, scope } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';

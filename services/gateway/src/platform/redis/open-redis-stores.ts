@@ -3,7 +3,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
-import { redisChecks } from './redis-health.ts';
+import { redisChecks } from './redis-check-reports.ts';
 import { capacityReports, durabilityReports, lossReports } from './redis-reports.ts';
 import { redisTarget, retentionOf } from './redis-target.ts';
 

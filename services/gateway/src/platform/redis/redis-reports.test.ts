@@ -3,7 +3,7 @@ import { RedisFault } from '@postern/store-redis';
 import { createFakeClock } from '@postern/testkit/clock';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
-import { createChannels } from '../channels.ts';
+import { createChannels } from '../call-channels.ts';
 import {
   capacityReports,
   createQuotaReports,

@@ -1,10 +1,10 @@
 import { QuotaExceededError, UnknownRecordLayoutError } from '@postern/elicitation';
 import type { DataLoss, LossReports, RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
 import type { AuditLog } from '../audit/audit-log.ts';
-import type { CallSubscriber, StoreCall } from '../channels.ts';
+import type { CallSubscriber, StoreCall } from '../call-channels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
-import { redisChecks } from './redis-health.ts';
+import { redisChecks } from './redis-check-reports.ts';
 
 /** Logs that a check begins to fail, or holds again. */
 function logChange(

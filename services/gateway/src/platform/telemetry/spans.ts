@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { parseTraceParent, TraceState } from '@opentelemetry/core';
-import type { CallChannel } from '../channels.ts';
+import type { CallChannel } from '../call-channels.ts';
 
 export interface SpanOptions {
   readonly kind?: SpanKind;

@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { ElicitationStore } from '@postern/elicitation';
 import type { FastifyInstance } from 'fastify';
-import type { Channels } from '../channels.ts';
+import type { Channels } from '../call-channels.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { packageVersion } from '../package-version.ts';
 import { createExportAgent } from './export-agent.ts';

@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import { type ElicitationStore, parseElicitationId } from '@postern/elicitation';
-import type { Channels, StepCall, StoreCall } from '../channels.ts';
+import type { Channels, StepCall, StoreCall } from '../call-channels.ts';
 import { failed, SpanKind, type Spans } from './spans.ts';
 
 const ELICITATION = 'postern.elicitation_id';

@@ -2,7 +2,7 @@ import cookie from '@fastify/cookie';
 import { type BrowserSession, newBrowserSessionId, SHARDS, systemEntropy } from '@postern/elicitation';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { type Browser, createBrowser } from './browser.ts';
+import { type Browser, createBrowser } from './browser-cookies.ts';
 
 type Handler = (browser: Browser, request: FastifyRequest, reply: FastifyReply) => unknown;
 

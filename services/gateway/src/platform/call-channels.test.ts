@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CallChannel, createChannels } from './channels.ts';
+import { CallChannel, createChannels } from './call-channels.ts';
 
 interface Call {
   readonly of: string;

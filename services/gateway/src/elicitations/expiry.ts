@@ -6,8 +6,8 @@ import {
   isCharging,
   type Stores,
 } from '@postern/elicitation';
-import { FIRST_CHECK_MS, type PaymentFlow } from './payment-flow.ts';
-import type { Refunds } from './refunds.ts';
+import { FIRST_CHECK_MS, type PaymentFlow } from '../payments/payment-flow.ts';
+import type { Refunds } from '../payments/refunds.ts';
 
 /** Bounds of the pause before the next status request to a processor. */
 const PAUSE_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };

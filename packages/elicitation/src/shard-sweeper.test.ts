@@ -1,7 +1,7 @@
 import { type ElicitationId, SHARDS, type Shard } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type SweeperOptions, startSweeper } from './sweeper.ts';
+import { type SweeperOptions, startSweeper } from './shard-sweeper.ts';
 
 const idOf = () => samples.ask(samples.somebody()).elicitation.elicitationId;
 

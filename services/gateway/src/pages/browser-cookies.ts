@@ -12,7 +12,7 @@ import {
   type Visitor,
 } from '@postern/elicitation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { identified } from '../platform/http/unidentified.ts';
+import { identified } from '../platform/http/unknown-callers.ts';
 
 /** Maximum duration of a sign-in, in seconds. */
 export const LOGIN_TRANSACTION_SECONDS = 600;
