@@ -253,7 +253,7 @@ describe('the acceptance list', () => {
     const rows = table.split('\n## ', 1)[0]?.match(/^\| (?!stolen).*$/gm) ?? [];
     expect(rows.length).toBeGreaterThan(5);
     for (const row of rows) {
-      const named = [...(row.split(' | ').at(-1) ?? '').matchAll(/\[(S\d\d)\]\(([^)]+)\)/g)];
+      const named = [...(row.split(' | ').at(-1) ?? '').matchAll(/\[(S\d\d\d?)\]\(([^)]+)\)/g)];
       expect(named, row).not.toEqual([]);
       for (const [, id = '', path = ''] of named) {
         const found = titles.filter(title => title.path === join(root, path) && title.title.includes(id));

@@ -49,7 +49,7 @@ export class CapacityWatch implements Disposable {
     this.#isClosed = true;
   }
 
-  /** Never rejects. */
+  /** Rejects only with what `onCapacity` throws. */
   async look(): Promise<void> {
     const { redis, guard, onCapacity } = this.#options;
     // Writes nothing to a Redis that has lost its data.

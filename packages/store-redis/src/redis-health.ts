@@ -31,7 +31,7 @@ interface HealthParts {
 
 /** One check of a Redis in use. */
 interface HealthCheck {
-  /** What the timer repeats. It never rejects. */
+  /** What the timer repeats. It rejects only with what a callback throws. */
   readonly of: { look(): Promise<void> } & Disposable;
   /** The first time, before the stores are used. @throws StoreUnavailableError */
   readonly start?: () => Promise<void>;
@@ -99,7 +99,10 @@ export class RedisHealth implements Disposable {
         for (const check of this.#all()) check.suspect?.();
       });
     this.#timer = setInterval(() => {
-      for (const check of this.#all()) void check.of.look();
+      const { durability, data, writes } = this.#checks;
+      void durability?.of.look();
+      // No probe is written to a Redis that has lost its data.
+      void Promise.resolve(data?.of.look()).then(() => writes?.of.look());
     }, this.#intervalMs);
     this.#timer.unref();
   }
@@ -133,9 +136,8 @@ interface DurabilityCheckOptions {
 }
 
 /**
- * Repeats the start checks, because settings and replicas of Redis can change while it runs. A check
- * without a reply counts only from the second in a row: a process that is busy starting can miss the deadline of a command whose
- * reply has already arrived.
+ * Repeats the start checks, because settings and replicas of Redis can change while it runs. A check without a reply counts only from
+ * the second in a row: a process that is busy starting can miss the deadline of a command whose reply has already arrived.
  */
 class DurabilityCheck implements Disposable {
   readonly #options: DurabilityCheckOptions;

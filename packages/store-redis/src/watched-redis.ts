@@ -43,8 +43,8 @@ export type WatchedRedisOptions = RedisAddress &
   };
 
 /**
- * A Redis that met the profile at the start, and that `RedisHealth` keeps checking. `ping` throws UnsafeRedisError as well, and `refusals` are
- * those of the last check.
+ * A Redis that met the profile at the start, and that `RedisHealth` keeps checking. `ping` throws UnsafeRedisError as well, and `refusals`
+ * are those of the last check.
  */
 export interface WatchedRedis extends Pick<Stores, 'ping' | 'refusals' | 'close'> {
   readonly redis: Redis | Cluster;

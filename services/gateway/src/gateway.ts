@@ -85,7 +85,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     return current;
   };
   /** Generations before it, whose work has not ended, and when it has. */
-  const retiring = new Map<Pick<Generation, 'close'>, Promise<void>>();
+  const retiring = new Map<Pick<Generation, 'close' | 'stopWork'>, Promise<void>>();
   opened.defer(async () => {
     await using all = new AsyncDisposableStack();
     for (const generation of [inForce(), ...retiring.keys()]) all.defer(() => generation.close());
@@ -98,9 +98,13 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const stopWork = () => {
     workStopped ??= (async () => {
       await using all = new AsyncDisposableStack();
-      for (const ended of retiring.values()) all.defer(() => ended);
       for (const worker of [relay, rewrapper]) all.defer(() => worker.stop());
-      all.defer(() => inForce().stopWork());
+      all.defer(async () => {
+        // Stopping also shortens the time that a retiring generation gives its deliveries.
+        const former = [...retiring].flatMap(([generation, ended]) => [generation.stopWork(), ended]);
+        const settled = await Promise.allSettled([inForce().stopWork(), ...former]);
+        for (const each of settled) if (each.status === 'rejected') throw each.reason;
+      });
     })();
     return workStopped;
   };
@@ -116,8 +120,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       const before = inForce();
       current = next;
       forgetChangedUpstreams(foundation, changes);
-      // The entry keeps nothing else of the configuration.
-      const entry = { close: before.close };
+      const entry = { close: before.close, stopWork: before.stopWork };
       const ended = before
         .retire(next)
         .catch((error: unknown) => logger.error({ event: 'config.retire_failed', error }, 'retiring failed'))

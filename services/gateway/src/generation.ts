@@ -80,7 +80,14 @@ export async function createGeneration(
   const ending = new AbortController();
   const retired = new AbortController();
   await using refused = new AsyncDisposableStack();
-  refused.defer(() => foundation.outboundPool.discard());
+  // What refused the configuration is what the caller must hear of.
+  refused.defer(() =>
+    foundation.outboundPool
+      .discard()
+      .catch((error: unknown) =>
+        foundation.logger.error({ event: 'outbound.discard_failed', error }, 'closing connections failed'),
+      ),
+  );
   const deps = await createDeps(foundation, config, { ending: ending.signal, retired: retired.signal });
   const app = await buildApp(deps);
   const console = consoleIfConfigured(deps);

@@ -18,7 +18,7 @@ const time = z.iso.datetime({ offset: true });
 const limit = z.coerce.number().int().min(1).max(200).default(50);
 const page = { limit, cursor: z.string().max(200).optional() };
 const phase = z.enum(['open', 'ended']).default('open');
-const person = { issuer: z.string().min(1).max(2000), subject: z.string().min(1).max(500) };
+const person = { issuer: z.string().min(1).max(2000), subject: z.string().min(1).max(2000) };
 const connectionId = z.string().max(200);
 const dryRun = z.boolean().default(false);
 /** How much of which payment. */

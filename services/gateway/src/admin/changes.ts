@@ -24,6 +24,7 @@ import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.t
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type Network, offered } from '../platform/store/network.ts';
 import type { Actor, DryRun, RecordAct } from './admin-audit.ts';
+import { fewAtOnce } from './paced-reads.ts';
 import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners, vouchersOf } from './people.ts';
 
 export interface ChangesDeps {
@@ -197,7 +198,7 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
       };
       if (dryRun) return { ...counts, passkeys: undefined, stillDeciding: undefined, left };
       await record(actor, { event: 'admin.person_erased', subject, ...counts });
-      const cancelled = await Promise.all(open.map(cancel));
+      const cancelled = await fewAtOnce(open, cancel);
       for (const connection of await stores.connections.list(subject)) await disconnect(connection);
       for (const { credentialId } of await stores.credentials.list(subject))
         await stores.credentials.remove(credentialId);

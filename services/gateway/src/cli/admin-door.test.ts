@@ -63,6 +63,19 @@ describe('S218: postern api-keys through the admin API', () => {
     expect(err).not.toMatch(/secret/);
   });
 
+  it('does not take an address without the operation for an answer about a person', async () => {
+    const other = await listenHttp((_, response) =>
+      response.writeHead(404, { 'content-type': 'application/json' }).end('{}'),
+    );
+    for (const command of ['people erase', 'passkeys reset']) {
+      const args = [...command.split(' '), 'https://id.example', 'alice', '--reason', 'lost key'];
+      const { code, out, err } = await run([...args, '--url', `http://127.0.0.1:${other.port}`]);
+      expect({ command, code, out }).toEqual({ command, code: 1, out: '' });
+      expect(err).toContain('is no admin API with POST');
+    }
+    await other.close();
+  });
+
   it.each([
     ['--by, which the credential says', [...add, '--by', 'olga']],
     [
@@ -193,7 +206,8 @@ describe('a gateway that is not trusted', () => {
   it('that does not know the operation has not said that there are no API keys', async () => {
     await using gateway = await listenHttp((_, response) => response.writeHead(404).end());
     const { code, out, err } = await run(['api-keys', 'list', '--url', `http://127.0.0.1:${gateway.port}`]);
-    expect({ code, out, err }).toEqual({ code: 1, out: '', err: 'Not found.\n' });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain('is no admin API with GET /admin/v1/api-keys');
   });
 });
 

@@ -109,6 +109,7 @@ async function localDoor(configPath: string, io: CliIo, actor: Actor): Promise<A
 }
 
 const TIMEOUT_MS = 60_000;
+const openApiSchema = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 function remoteDoor(url: URL, token: string, { reason = '' }: Actor): AdminDoor {
   if (reason !== '' && !REASON.test(reason))
@@ -134,15 +135,37 @@ function remoteDoor(url: URL, token: string, { reason = '' }: Actor): AdminDoor 
       });
       text = await response.text();
     } catch {
-      throw new CliError(`The admin API at ${url.origin} does not respond.`);
+      const isRepeatable =
+        method === 'GET' ? '' : ' It may have done what was asked: look before you repeat the command.';
+      throw new CliError(`The admin API at ${url.origin} does not respond.${isRepeatable}`);
     }
-    if (response.status === 404) return undefined;
+    if (response.status === 404) {
+      // A path that it does not know gets the same answer as a record that it does not have.
+      if (await offers(of)) return undefined;
+      throw new CliError(
+        `${url.origin} is no admin API with ${method} ${of.path}: another address, or an older gateway.`,
+      );
+    }
     const answer = jsonOf(text);
     if (response.ok && isOutputOf<Operations[Id]>(operation, answer)) return answer;
     const { data: problem } = problemSchema.safeParse(answer);
     throw new CliError(
       `The admin API at ${url.origin} refused (${problem?.code ?? `HTTP status ${response.status}`}). ${problem?.detail ?? problem?.title ?? ''}`.trimEnd(),
     );
+  }
+
+  /** Whether the OpenAPI document there, which needs no credential, has the operation. */
+  async function offers({ method, path }: AdminOperation): Promise<boolean> {
+    try {
+      const response = await fetch(new URL('/admin/v1/openapi.json', url), {
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      const { data } = openApiSchema.safeParse(jsonOf(await response.text()));
+      return data?.paths[path]?.[method.toLowerCase()] !== undefined;
+    } catch {
+      throw new CliError(`The admin API at ${url.origin} does not respond.`);
+    }
   }
 
   return {

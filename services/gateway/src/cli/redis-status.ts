@@ -28,7 +28,7 @@ export async function redisStatus(p: Invocation, io: CliIo): Promise<ExitCode> {
         epochs.map(({ deployment, since, shards }) => [deployment ?? '(none)', since ?? '', String(shards)]),
       )}\n`,
     );
-  // The same judgement as of a gateway at its start.
+  // As a gateway judges at its start, which founds an empty Redis, however.
   const { dataLossIn } = await import('@postern/store-redis');
   const loss = dataLossIn(found, { deployment: configured, epochs: new Map() });
   return loss === undefined ? exitCodes.ok : exitCodes.failure;

@@ -60,6 +60,8 @@ export interface OperationsApi<Context> {
   parameters(request: FastifyRequest, operation: Operation): unknown;
   /** Validates query or body. @throws ProblemError `invalid_request` */
   parse(schema: z.ZodType, value: unknown, place: 'query' | 'body', request: FastifyRequest): unknown;
+  /** Schema of the query of operations that describe none. Undefined: it is not read. */
+  readonly otherQueries?: z.ZodType;
   /** Whether a missing body counts as an empty object, also where the body is not optional. */
   readonly acceptsMissingBody: boolean;
   /** Whether GET routes answer HEAD. */
@@ -94,7 +96,8 @@ function mountOperation<Context>(
   handle: AnyHandler<Context>,
   api: OperationsApi<Context>,
 ): void {
-  const { method, path, streams = false, query } = operation;
+  const { method, path, streams = false } = operation;
+  const query = operation.query ?? api.otherQueries;
   const [status = 200, ...others] = Object.keys(operation.responses).map(Number);
   app.route({
     method: streams ? [method, 'HEAD'] : method,
