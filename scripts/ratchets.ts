@@ -27,7 +27,7 @@ export const ways: Readonly<Record<string, number>> = {
   'POST elicitations': 43,
   'OAuth callback': 66,
   'Stripe approval': 61,
-  'GET ?wait=, woken': 30,
+  'GET ?wait=, woken': 31,
   'authorize(), connected': 17,
   'authorize(), asked': 22,
 };
