@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AdminOperation, adminOperations } from '@postern/api/admin';
-import { anyAnswers, startAnsweringMachine } from '@postern/testkit/any-answer';
+import { anyAnswers, startAnsweringMachine, whole } from '@postern/testkit/any-answer';
 import { listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
@@ -48,6 +48,22 @@ describe('S218: postern api-keys through the admin API', () => {
       const { code, out, err } = await run(add, url);
       expect({ name, code, out, isAsked: order.count > 0 }).toEqual({ name, code: 1, out: '', isAsked: true });
       expect(err).not.toMatch(/pa_secret|ZodError|\n +at /);
+    }
+  });
+
+  it('ends with a sentence, whatever answers when it asks which operations there are', async () => {
+    await using machine = await startAnsweringMachine();
+    const isAboutOperations = ({ path }: { readonly path: string }) => path === '/admin/v1/openapi.json';
+    using _unknown = machine.answer(
+      request => !isAboutOperations(request),
+      () => whole(404, '{}'),
+    );
+    const args = ['passkeys', 'reset', 'https://id.example', 'alice', '--reason', 'lost key'];
+    for (const [name, damage] of Object.entries(anyAnswers('secret-of-another-program'))) {
+      using order = machine.answer(isAboutOperations, damage);
+      const { code, out, err } = await run([...args, '--url', `http://127.0.0.1:${machine.port}`]);
+      expect({ name, code, out, isAsked: order.count > 0 }).toEqual({ name, code: 1, out: '', isAsked: true });
+      expect(err).not.toMatch(/pa_secret|ZodError|no passkey|\n +at /);
     }
   });
 
