@@ -29,18 +29,6 @@ interface HealthParts {
   readonly guard: StoreGuard;
 }
 
-/** One check of a Redis in use. */
-interface HealthCheck {
-  /** What the timer repeats. It rejects only with what a callback throws. */
-  readonly of: { look(): Promise<void> } & Disposable;
-  /** The first time, before the stores are used. @throws StoreUnavailableError */
-  readonly start?: () => Promise<void>;
-  /** Before a response about readiness, which fails with what it throws. @throws UnsafeRedisError, StoreUnavailableError */
-  readonly assert?: () => Promise<void>;
-  /** After a reconnect, because the new connection may lead to another process. */
-  readonly suspect?: () => void;
-}
-
 const WATCH_MS = 10_000;
 /** Number of slots of every Redis Cluster. */
 const SLOTS = 16_384;
@@ -58,9 +46,10 @@ const SLOTS = 16_384;
  */
 export class RedisHealth implements Disposable {
   readonly #redis: Redis | Cluster;
-  readonly #checks: { readonly [Name in 'durability' | 'data' | 'writes']?: HealthCheck };
-  readonly #intervalMs: number;
+  readonly #durability: DurabilityCheck;
+  readonly #data: LossWatch | undefined;
   readonly #writes: CapacityWatch | undefined;
+  readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -69,47 +58,37 @@ export class RedisHealth implements Disposable {
   ) {
     const { redis, safety } = parts;
     this.#redis = redis;
+    this.#durability = new DurabilityCheck({ check: () => assertDurable(redis, safety), onChange: onDurability });
+    this.#data = lossWatch && new LossWatch(parts, lossWatch);
+    this.#writes = onCapacity && new CapacityWatch({ ...parts, onCapacity });
     this.#intervalMs = watchMs;
-    const durability = new DurabilityCheck({ check: () => assertDurable(redis, safety), onChange: onDurability });
-    const data = lossWatch && new LossWatch(parts, lossWatch);
-    const writes = onCapacity && new CapacityWatch({ ...parts, onCapacity });
-    this.#writes = writes;
-    this.#checks = {
-      durability: { of: durability, assert: () => durability.check() },
-      data: data && {
-        of: data,
-        start: () => data.start(),
-        assert: () => data.check(),
-        // In a Cluster, commands to other nodes continue: holding them until the missing node answers would block them too.
-        suspect: () => (redis instanceof Cluster ? void data.look() : data.suspect()),
-      },
-      writes: writes && { of: writes, start: () => writes.look() },
-    };
   }
 
   /** Checks for the first time. @throws StoreUnavailableError */
   async start(): Promise<void> {
-    for (const check of this.#all()) await check.start?.();
+    await this.#data?.start();
+    await this.#writes?.look();
   }
 
   /** Repeats the checks from now on. */
   watch(): void {
-    for (const event of this.#redis instanceof Cluster ? ['ready', '+node', '-node'] : ['ready'])
-      this.#redis.on(event, () => {
-        for (const check of this.#all()) check.suspect?.();
-      });
     this.#timer = setInterval(() => {
-      const { durability, data, writes } = this.#checks;
-      void durability?.of.look();
+      void this.#durability.look();
       // No probe is written to a Redis that has lost its data.
-      void Promise.resolve(data?.of.look()).then(() => writes?.of.look());
+      void Promise.resolve(this.#data?.look()).then(() => this.#writes?.look());
     }, this.#intervalMs);
     this.#timer.unref();
+    const redis = this.#redis;
+    // The new connection may lead to another process.
+    if (!(redis instanceof Cluster)) redis.on('ready', () => this.#data?.suspect());
+    // Commands to other nodes continue: holding them until the missing node answers would block them too.
+    else for (const event of ['ready', '+node', '-node']) redis.on(event, () => void this.#data?.look());
   }
 
-  /** @throws UnsafeRedisError, StoreUnavailableError */
+  /** Checks before a response about readiness. @throws UnsafeRedisError, StoreUnavailableError */
   async assertReady(): Promise<void> {
-    for (const check of this.#all()) await check.assert?.();
+    await this.#durability.check();
+    await this.#data?.check();
   }
 
   /** Error codes of masters that refused a write in the last check. */
@@ -119,12 +98,7 @@ export class RedisHealth implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
-    for (const check of this.#all()) check.of[Symbol.dispose]();
-  }
-
-  #all(): readonly HealthCheck[] {
-    const { durability, data, writes } = this.#checks;
-    return [durability, data, writes].filter(check => check !== undefined);
+    for (const check of [this.#durability, this.#data, this.#writes]) check?.[Symbol.dispose]();
   }
 }
 
