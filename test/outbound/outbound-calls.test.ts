@@ -32,7 +32,7 @@ const wrappers = [
 /** Calls with a separate fuzz test instead of a row in the table. The second call of a file is `file.ts 2`. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'packages/authorization/src/registration/registration-endpoint.test.ts': ['registration-endpoint.ts'],
-  'services/gateway/src/cli/admin-door.test.ts': ['admin-door.ts', 'admin-door.ts 2'],
+  'services/gateway/src/cli/admin-door.test.ts': ['admin-door.ts'],
   'services/gateway/src/sealing/key-services/vault-transit.test.ts': ['vault-transit.ts'],
   'test/check/any-answers.slow.test.ts': ['inspect-server.ts', 'inspect-server.ts 2', 'public-url-check.ts'],
   'test/outbound/mcp-server.test.ts': ['client.ts', 'client.ts 2', 'client.ts 3', 'authorize.ts', 'verifier.ts'],

@@ -17,7 +17,7 @@ import { securityHeaders } from './platform/http/security-headers.ts';
 import { UnidentifiedBytes } from './platform/http/unknown-callers.ts';
 import type { MetricsListener } from './platform/metrics/metrics-listener.ts';
 import { startReplica } from './platform/replica.ts';
-import { closeListener } from './platform/stopping.ts';
+import { allEnded, closeListener } from './platform/stopping.ts';
 import { createReloader, type ReloadResult } from './reload.ts';
 import { startRewrapper } from './sealing/rewrapper.ts';
 
@@ -102,8 +102,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       all.defer(async () => {
         // Stopping also shortens the time that a retiring generation gives its deliveries.
         const former = [...retiring].flatMap(([generation, ended]) => [generation.stopWork(), ended]);
-        const settled = await Promise.allSettled([inForce().stopWork(), ...former]);
-        for (const each of settled) if (each.status === 'rejected') throw each.reason;
+        await allEnded([inForce().stopWork(), ...former]);
       });
     })();
     return workStopped;

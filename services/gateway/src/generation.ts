@@ -20,6 +20,7 @@ import { gatewayProofRoutes } from './platform/http/gateway-proof.ts';
 import { healthPlugin } from './platform/http/health-plugin.ts';
 import { createHttpApp } from './platform/http/http-app.ts';
 import { securityHeaders } from './platform/http/security-headers.ts';
+import { allEnded } from './platform/stopping.ts';
 import { startSweepers } from './sweepers.ts';
 
 export const MAX_BODY_BYTES = 64 * 1024;
@@ -90,8 +91,9 @@ export async function createGeneration(
   );
   const deps = await createDeps(foundation, config, { ending: ending.signal, retired: retired.signal });
   const app = await buildApp(deps);
-  const console = consoleIfConfigured(deps);
-  const adminApi = await buildAdminApiIfConfigured(deps);
+  const adminProcess = gatewayProcess(deps);
+  const console = consoleIfConfigured(deps, adminProcess);
+  const adminApi = await buildAdminApiIfConfigured(deps, adminProcess);
   // The last part that can fail: it has connections.
   const webhooks = await openDeliveries(foundation, config, { before, sweepPauseMs });
   refused.move();
@@ -104,9 +106,7 @@ export async function createGeneration(
   }
 
   async function stopWork(endWebhooks = async () => webhooks?.stop()): Promise<void> {
-    // Each ends even if another one fails.
-    const ended = await Promise.allSettled([endWebhooks(), ...workers.map(worker => worker.stop())]);
-    for (const each of ended) if (each.status === 'rejected') throw each.reason;
+    await allEnded([endWebhooks(), ...workers.map(worker => worker.stop())]);
   }
 
   async function closeApps(): Promise<void> {
@@ -136,10 +136,7 @@ export async function createGeneration(
       warnOfConfusableNames(deps);
       notingKeys = noteKeysOf(config, deps);
       const pollMs = sweepPauseMs === undefined ? {} : { pollMs: sweepPauseMs };
-      workers = [
-        ...startSweepers(deps, sweepPauseMs),
-        startJobRunner({ ...deps, ...pollMs, adminProcess: gatewayProcess(deps) }),
-      ];
+      workers = [...startSweepers(deps, sweepPauseMs), startJobRunner({ ...deps, ...pollMs, adminProcess })];
       webhooks?.start(before);
     },
     retire(next) {
@@ -204,7 +201,7 @@ function gatewayProcess({ stores, pseudonym, now, logger, auditLog, upstreamOf }
 }
 
 /** Loads the console only for its first request: most gateways of one person never get any. */
-function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
+function consoleIfConfigured(deps: GatewayDeps, adminProcess: AdminProcess): AppOnDemand | undefined {
   const { console } = deps.config;
   if (console === undefined) return undefined;
   let building: Promise<FastifyInstance> | undefined;
@@ -213,10 +210,7 @@ function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
       import('./console/console-app.ts'),
       import('./admin/admin-service.ts'),
     ]);
-    return buildConsole(
-      { ...deps, admin: createAdminService({ ...deps, adminProcess: gatewayProcess(deps) }) },
-      console,
-    );
+    return buildConsole({ ...deps, admin: createAdminService({ ...deps, adminProcess }) }, console);
   };
   const app = () => {
     building ??= build().catch(error => {
@@ -242,11 +236,14 @@ function consoleIfConfigured(deps: GatewayDeps): AppOnDemand | undefined {
 }
 
 /** Loads the admin API only if it is configured. */
-async function buildAdminApiIfConfigured(deps: GatewayDeps): Promise<FastifyInstance | undefined> {
+async function buildAdminApiIfConfigured(
+  deps: GatewayDeps,
+  adminProcess: AdminProcess,
+): Promise<FastifyInstance | undefined> {
   if (deps.config.adminApi === undefined) return undefined;
   const [{ buildAdminApi }, { createAdminService }] = await Promise.all([
     import('./admin-api/admin-api-app.ts'),
     import('./admin/admin-service.ts'),
   ]);
-  return buildAdminApi({ ...deps, admin: createAdminService({ ...deps, adminProcess: gatewayProcess(deps) }) });
+  return buildAdminApi({ ...deps, admin: createAdminService({ ...deps, adminProcess }) });
 }

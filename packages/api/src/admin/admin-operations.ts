@@ -23,7 +23,6 @@ const connectionId = z.string().max(200);
 const dryRun = z.boolean().default(false);
 /** How much of which payment. */
 const refund = { minorUnits: z.int().min(1).optional(), processorReference: name.optional() };
-const nothing = z.strictObject({});
 const byElicitation = z.strictObject({ elicitationId: z.string().max(200) });
 const byJob = z.strictObject({ jobId: z.string().max(100) });
 
@@ -48,7 +47,6 @@ export const adminOperations = {
     path: '/admin/v1/health',
     scope: 'read',
     summary: 'Redis, numbers of records, webhooks and keys',
-    query: nothing,
     output: responses.health,
     ...done,
   },
@@ -70,7 +68,6 @@ export const adminOperations = {
     path: '/admin/v1/replicas',
     scope: 'read',
     summary: 'running replicas, with their status and requests in flight',
-    query: nothing,
     output: responses.listOf(responses.replica),
     ...done,
   },
@@ -95,7 +92,6 @@ export const adminOperations = {
     scope: 'people',
     summary: 'one elicitation with its person and its timeline',
     parameters: byElicitation,
-    query: nothing,
     output: responses.elicitationReport,
     ...done,
   },
@@ -146,7 +142,6 @@ export const adminOperations = {
     scope: 'read',
     summary: 'what was paid for an elicitation, with refunds and disputes, without the person',
     parameters: byElicitation,
-    query: nothing,
     output: responses.paymentDetail,
     ...done,
   },
@@ -184,7 +179,6 @@ export const adminOperations = {
     path: '/admin/v1/webhook-endpoints',
     scope: 'read',
     summary: 'webhook endpoints with their pending and dead deliveries',
-    query: nothing,
     output: responses.listOf(responses.webhookEndpoint),
     ...done,
   },
@@ -229,7 +223,6 @@ export const adminOperations = {
     path: '/admin/v1/api-keys',
     scope: 'read',
     summary: 'API keys of the configuration and of Redis, without the keys',
-    query: nothing,
     output: responses.listOf(responses.apiKey),
     ...done,
   },
@@ -372,7 +365,6 @@ export const adminOperations = {
     scope: 'read',
     summary: 'what a job does and how far it is',
     parameters: byJob,
-    query: nothing,
     output: responses.job,
     ...done,
   },

@@ -3,7 +3,7 @@ import { type Operation, REASON, REASON_HEADER } from '@postern/api';
 import { adminOpenApiDocument, adminOperations } from '@postern/api/admin';
 import type { StoredAdminCredential } from '@postern/elicitation';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AdminService } from '../admin/admin-service.ts';
 import { TooManyApiKeysError } from '../admin/api-keys.ts';
 import { TooManyJobsError } from '../admin/jobs.ts';
@@ -77,7 +77,7 @@ export async function buildAdminApi(deps: AdminApiDeps): Promise<FastifyInstance
     // A member of the path wins over one in query or body.
     parse: (schema, value, _place, { params }) => membersOf(schema, without(value, Object(params))),
     // `?dryRun=true` must not be taken for the member of the body.
-    otherQueries: z.strictObject({}),
+    refusesOtherQueries: true,
     acceptsMissingBody: true,
     answersHead: false,
     authorize(request, { scope }) {

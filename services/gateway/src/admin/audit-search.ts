@@ -51,7 +51,43 @@ type AuditFilter = Pick<AuditQuery, 'mcpServerId' | 'elicitationId' | 'apiKeyId'
   readonly pseudonym?: string | undefined;
 };
 
-/** Tells without parsing that a stored line cannot match: most of the lines that a search reads. */
+/** Parses a stored line if it is about what the query names. Most lines that a search reads need no parsing for that. */
+function matcher(q: AuditFilter): (position: string, text: string) => AuditItem | undefined {
+  const isCandidate = mayMatch(q);
+  return (position, text) => {
+    if (!isCandidate(text)) return undefined;
+    const item = auditItem(position, text);
+    return matchesAudit(item, q) ? item : undefined;
+  };
+}
+
+/**
+ * Reads until `limit` lines match, the trail ends, or a page has read its share.
+ * @param p.read the next lines
+ * @param p.pass notes how far the trail was read
+ */
+async function pageOf<Line extends { readonly position: string; readonly line: string }>(
+  q: AuditFilter & Pick<PageRequest, 'limit'>,
+  p: { readonly read: () => Promise<readonly Line[]>; readonly pass: (line: Line) => void },
+): Promise<{ readonly items: readonly AuditItem[]; readonly isAtEnd: boolean }> {
+  const match = matcher(q);
+  const items: AuditItem[] = [];
+  for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
+    const lines = await p.read();
+    for (const line of lines) {
+      p.pass(line);
+      const item = match(line.position, line.line);
+      if (item === undefined) continue;
+      items.push(item);
+      if (items.length === q.limit) return { items, isAtEnd: false };
+    }
+    if (lines.length < READ_AT_ONCE) return { items, isAtEnd: true };
+    await giveWay();
+  }
+  return { items, isAtEnd: false };
+}
+
+/** Tells without parsing that a stored line cannot match. */
 function mayMatch({ pseudonym, event, ...ids }: AuditFilter): (text: string) => boolean {
   const named = [pseudonym, ids.mcpServerId, ids.elicitationId, ids.apiKeyId, event, ids.anyMember].filter(
     value => value !== undefined,
@@ -95,28 +131,14 @@ export function createAuditSearch({ audits, pseudonym }: { audits: Stores['audit
     if (q.cursor !== undefined && !isAuditPosition(q.cursor))
       throw new InvalidCursorError('The cursor is not one that a page returned.');
     const of = { ...q, pseudonym: q.subject && pseudonym(q.subject) };
-    const isCandidate = mayMatch(of);
-    const items: AuditItem[] = [];
     let before = q.cursor;
-    for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
-      const lines = await audits.readBack({
-        limit: READ_AT_ONCE,
-        before,
-        since: q.since,
-        until: q.until,
-      });
-      for (const { position, line } of lines) {
+    const { items, isAtEnd } = await pageOf(of, {
+      read: () => audits.readBack({ limit: READ_AT_ONCE, before, since: q.since, until: q.until }),
+      pass({ position }) {
         before = position;
-        if (!isCandidate(line)) continue;
-        const item = auditItem(position, line);
-        if (!matchesAudit(item, of)) continue;
-        items.push(item);
-        if (items.length === q.limit) return { items, next: position };
-      }
-      if (lines.length < READ_AT_ONCE) return { items };
-      await giveWay();
-    }
-    return { items, next: before };
+      },
+    });
+    return isAtEnd ? { items } : { items, next: before };
   };
 }
 
@@ -148,23 +170,13 @@ export function createAuditVerbs(p: {
     /** A page, oldest first, from a cursor on. It may be short, even empty, before the end. */
     async auditAfter(q: Omit<AuditQuery, 'subject' | 'anyMember' | 'until'>) {
       const after: Places = q.cursor === undefined ? {} : placesAt(q.cursor);
-      const isCandidate = mayMatch(q);
-      const items: AuditItem[] = [];
-      const pageEnding = (isAtEnd: boolean) => ({ items, next: cursorAt(after), isAtEnd, hasUsers: p.hasUsers });
-      for (let read = 0; read < READ_PER_PAGE; read += READ_AT_ONCE) {
-        const lines = await p.audits.read({ limit: READ_AT_ONCE, after, since: q.since });
-        for (const { stream, position, line } of lines) {
+      const page = await pageOf(q, {
+        read: () => p.audits.read({ limit: READ_AT_ONCE, after, since: q.since }),
+        pass({ stream, position }) {
           after[stream] = position;
-          if (!isCandidate(line)) continue;
-          const item = auditItem(position, line);
-          if (!matchesAudit(item, q)) continue;
-          items.push(item);
-          if (items.length === q.limit) return pageEnding(false);
-        }
-        if (lines.length < READ_AT_ONCE) return pageEnding(true);
-        await giveWay();
-      }
-      return pageEnding(false);
+        },
+      });
+      return { ...page, next: cursorAt(after), hasUsers: p.hasUsers };
     },
 
     /** All matching lines, oldest first; `text` is the line as it was logged. With `follow`, waits for further lines until it is aborted. */
@@ -176,16 +188,14 @@ export function createAuditVerbs(p: {
       },
     ): AsyncGenerator<AuditItem & { readonly text: string }, void, undefined> {
       await recordSearch(actor, q.subject);
-      const of = { ...q, pseudonym: q.subject && p.pseudonym(q.subject) };
-      const isCandidate = mayMatch(of);
+      const match = matcher({ ...q, pseudonym: q.subject && p.pseudonym(q.subject) });
       const after: Places = {};
       while (!q.signal.aborted) {
         const lines = await p.audits.read({ limit: EXPORTED_AT_ONCE, after, since: q.since });
         for (const { stream, position, line: text } of lines) {
           after[stream] = position;
-          if (!isCandidate(text)) continue;
-          const item = auditItem(position, text);
-          if (matchesAudit(item, of)) yield { ...item, text };
+          const item = match(position, text);
+          if (item !== undefined) yield { ...item, text };
         }
         if (lines.length === EXPORTED_AT_ONCE) continue;
         if (!q.follow) return;

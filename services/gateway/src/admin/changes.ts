@@ -155,7 +155,7 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
       return { found };
     },
 
-    /** Removes all passkeys of a person, whoever identified them. Undefined for a person without one. */
+    /** Removes all passkeys of a person, of every identity provider and application. Returns undefined if the person has none. */
     async resetPasskeys(actor: Actor, subject: Subject, { dryRun }: DryRun) {
       const found = (await listAllPasskeys({ stores, mcpServers }, subject)).length;
       // That a person has none is a look at the person as well.

@@ -115,31 +115,43 @@ function remoteDoor(url: URL, token: string, { reason = '' }: Actor): AdminDoor 
   if (reason !== '' && !REASON.test(reason))
     throw new UsageError('--reason must be printable ASCII: it is a header of the admin API.');
 
+  /** The status and the text of a response. @throws CliError */
+  async function ask(path: string, init: RequestInit): Promise<{ readonly status: number; readonly text: string }> {
+    try {
+      const response = await fetch(new URL(path, url), {
+        ...init,
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      return { status: response.status, text: await response.text() };
+    } catch {
+      const mayBeDone =
+        init.method === 'GET' ? '' : ' It may have done what was asked: look before you repeat the command.';
+      throw new CliError(`The admin API at ${url.origin} does not respond.${mayBeDone}`);
+    }
+  }
+
+  /** Whether the OpenAPI document there, which needs no credential, has the operation. */
+  async function offers({ method, path }: AdminOperation): Promise<boolean> {
+    const { text } = await ask('/admin/v1/openapi.json', { method: 'GET' });
+    const { data } = openApiSchema.safeParse(jsonOf(text));
+    return data?.paths[path]?.[method.toLowerCase()] !== undefined;
+  }
+
   async function send<Id extends AdminOperationId>(id: Id, input: Input) {
     const operation: Operations[Id] & AdminOperation = adminOperations[id];
     const of: AdminOperation = operation;
     const { method, path, headers, body } = requestOf(of, { ...input, ...(reason !== '' && { reason }) });
-    let response: Response;
-    let text: string;
-    try {
-      response = await fetch(new URL(path, url), {
-        method,
-        headers: {
-          ...headers,
-          authorization: `Bearer ${token}`,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
-      text = await response.text();
-    } catch {
-      const isRepeatable =
-        method === 'GET' ? '' : ' It may have done what was asked: look before you repeat the command.';
-      throw new CliError(`The admin API at ${url.origin} does not respond.${isRepeatable}`);
-    }
-    if (response.status === 404) {
+    const { status, text } = await ask(path, {
+      method,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (status === 404) {
       // A path that it does not know gets the same answer as a record that it does not have.
       if (await offers(of)) return undefined;
       throw new CliError(
@@ -147,25 +159,11 @@ function remoteDoor(url: URL, token: string, { reason = '' }: Actor): AdminDoor 
       );
     }
     const answer = jsonOf(text);
-    if (response.ok && isOutputOf<Operations[Id]>(operation, answer)) return answer;
+    if (status >= 200 && status < 300 && isOutputOf<Operations[Id]>(operation, answer)) return answer;
     const { data: problem } = problemSchema.safeParse(answer);
     throw new CliError(
-      `The admin API at ${url.origin} refused (${problem?.code ?? `HTTP status ${response.status}`}). ${problem?.detail ?? problem?.title ?? ''}`.trimEnd(),
+      `The admin API at ${url.origin} refused (${problem?.code ?? `HTTP status ${status}`}). ${problem?.detail ?? problem?.title ?? ''}`.trimEnd(),
     );
-  }
-
-  /** Whether the OpenAPI document there, which needs no credential, has the operation. */
-  async function offers({ method, path }: AdminOperation): Promise<boolean> {
-    try {
-      const response = await fetch(new URL('/admin/v1/openapi.json', url), {
-        redirect: 'error',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
-      const { data } = openApiSchema.safeParse(jsonOf(await response.text()));
-      return data?.paths[path]?.[method.toLowerCase()] !== undefined;
-    } catch {
-      throw new CliError(`The admin API at ${url.origin} does not respond.`);
-    }
   }
 
   return {

@@ -27,6 +27,12 @@ export function createStopping(): Stopping {
   };
 }
 
+/** Like `Promise.all`, but waits for each also if another one fails. @throws the first failure */
+export async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
+  const settled = await Promise.allSettled(work);
+  for (const each of settled) if (each.status === 'rejected') throw each.reason;
+}
+
 /** The process still serves, but is about to stop. */
 export class StoppingError extends Error {
   override readonly name = 'StoppingError';

@@ -1,7 +1,7 @@
 import type { Operation } from '@postern/api';
 import { NotFoundError } from '@postern/elicitation';
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { ProblemError } from './problems.ts';
 import { idempotencyKeyOf, noBodySchema } from './request-input.ts';
 
@@ -60,8 +60,8 @@ export interface OperationsApi<Context> {
   parameters(request: FastifyRequest, operation: Operation): unknown;
   /** Validates query or body. @throws ProblemError `invalid_request` */
   parse(schema: z.ZodType, value: unknown, place: 'query' | 'body', request: FastifyRequest): unknown;
-  /** Schema of the query of operations that describe none. Undefined: it is not read. */
-  readonly otherQueries?: z.ZodType;
+  /** Whether an operation that describes no query refuses one. Default: it is not read. */
+  readonly refusesOtherQueries?: true;
   /** Whether a missing body counts as an empty object, also where the body is not optional. */
   readonly acceptsMissingBody: boolean;
   /** Whether GET routes answer HEAD. */
@@ -97,7 +97,7 @@ function mountOperation<Context>(
   api: OperationsApi<Context>,
 ): void {
   const { method, path, streams = false } = operation;
-  const query = operation.query ?? api.otherQueries;
+  const query = operation.query ?? (api.refusesOtherQueries && z.strictObject({}));
   const [status = 200, ...others] = Object.keys(operation.responses).map(Number);
   app.route({
     method: streams ? [method, 'HEAD'] : method,
