@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { problemSchema } from '@postern/api';
 import type { Subject } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -706,19 +707,7 @@ it('S178, S179: every operation returns what it describes, and the audit trail s
     if (line.event !== 'admin.job_ended') expect(line).toMatchObject(by);
 });
 
-const addPasskey = (subject: Subject) =>
-  stores().passkeys.add(
-    {
-      passkeyId: randomBytes(16).toString('base64url'),
-      publicKey: 'pQEC',
-      signCount: 0,
-      transports: [],
-      backedUp: false,
-      label: 'K',
-      subject,
-    },
-    10,
-  );
+const addPasskey = (subject: Subject) => stores().passkeys.add(samples.passkeyFor(subject), 10);
 
 describe('S125: erasing a person and resetting passkeys over the admin API', () => {
   /** A person with an open elicitation, a connection and a passkey. */

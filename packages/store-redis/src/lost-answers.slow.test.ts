@@ -205,16 +205,8 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('a reply lost by %s', lo
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const subject = somebody();
-    const passkeyId = operation();
-    const passkey = {
-      passkeyId,
-      subject,
-      publicKey: 'pQEC',
-      signCount: 7,
-      transports: [],
-      backedUp: false,
-      label: 'Key',
-    };
+    const passkey = samples.passkeyFor(subject, { signCount: 7 });
+    const { passkeyId } = passkey;
     const whileAdding = proxy.loseAnswerTo(passkeyId, loss);
     expect(await stores.passkeys.add(passkey, 1)).toBe('added');
     await whileAdding;

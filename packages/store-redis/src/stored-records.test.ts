@@ -9,7 +9,7 @@ import { askOf, createKeys } from './keys.ts';
 import { RECORD_FIELDS } from './redis-elicitation-store.ts';
 
 const { ask, browserSessionIdOf, cancel, connectionIdFor, created, engage, MINUTE, moved } = samples;
-const { AMPLE, oneTimeFor, operation, secretDigest, somebody } = samples;
+const { AMPLE, oneTimeFor, passkeyFor, secretDigest, somebody } = samples;
 
 const HOUR = 60 * MINUTE;
 const RETENTION = 2 * HOUR;
@@ -298,15 +298,7 @@ describe('stored records', () => {
     const { elicitationId } = request.elicitation;
     const current = { connectionId: connectionIdFor(request.elicitation.subject), createdAt: 1, generation: 1 };
     const revocationId = newRevocationId(shardIn(elicitationId), systemEntropy);
-    const passkey = {
-      subject: somebody(),
-      passkeyId: operation(),
-      publicKey: 'pQEC',
-      signCount: 1,
-      transports: [],
-      backedUp: false,
-      label: 'Key',
-    };
+    const passkey = passkeyFor(somebody(), { signCount: 1 });
     const named = { shard: shardIn(elicitationId), mcpServerId: 'tracker', digest: secretDigest(), response: 'r' };
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];
     for (const payload of payloads) {

@@ -7,20 +7,13 @@ import { createFoundation } from './foundation.ts';
 import type { GatewayConfigInput } from './platform/config/config-schema.ts';
 import { parseConfig } from './platform/config/load-config.ts';
 import { createLogger } from './platform/logger.ts';
-import { sampleConfig, sampleMcpServer, sampleReceipts } from './testing/sample-config.ts';
+import { sampleFileConfig, sampleReceipts } from './testing/sample-config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-foundation-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const { redis: _, identityProviders: __, ...sample } = sampleConfig();
-const configOf = (overrides: Partial<GatewayConfigInput> = {}) =>
-  parseConfig({
-    ...sample,
-    publicUrl: 'http://localhost:8080',
-    store: { file: join(folder, 'postern.sqlite') },
-    mcpServers: [{ ...sampleMcpServer, identity: { mode: 'loopback' } }],
-    ...overrides,
-  });
+const sample = sampleFileConfig(folder);
+const configOf = (overrides: Partial<GatewayConfigInput> = {}) => parseConfig({ ...sample, ...overrides });
 const open = (config = configOf()) =>
   createFoundation(
     config,

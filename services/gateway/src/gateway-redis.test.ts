@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { Writable } from 'node:stream';
 import { createRedisStores } from '@postern/store-redis';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway } from './gateway.ts';
 import { parseConfig } from './platform/config/load-config.ts';
-import { createLogger } from './platform/logger.ts';
+import { recordLog } from './testing/record-log.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -16,19 +15,11 @@ beforeAll(async () => {
 afterAll(() => redis?.[Symbol.asyncDispose]());
 
 /** Starts a gateway, waits until it is ready, and returns its log. */
-async function linesOf(overrides: object): Promise<Record<string, unknown>[]> {
-  const lines: string[] = [];
-  const destination = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
-  await using gateway = await startGateway(configOf(overrides), {
-    logger: createLogger({ level: 'warn', destination }),
-  });
+async function linesOf(overrides: object): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const { logger, lines } = recordLog('warn');
+  await using gateway = await startGateway(configOf(overrides), { logger });
   expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
-  return lines.map(line => JSON.parse(line) as Record<string, unknown>);
+  return lines();
 }
 
 const configOf = (overrides: object) =>
@@ -118,7 +109,7 @@ describe('start-up with a risky configuration', () => {
 });
 
 describe('S79: the listen address', () => {
-  const logger = createLogger({ level: 'silent' });
+  const { logger } = recordLog('silent');
 
   it('the listen address is reported as configured, not as this machine reaches it', async () => {
     await using gateway = await startGateway(configOf({ listen: { host: '0.0.0.0', port: 0 } }), { logger });

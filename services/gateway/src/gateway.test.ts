@@ -1,39 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, expect, it, vi } from 'vitest';
 import { startGateway } from './gateway.ts';
 import type { GatewayConfigInput } from './platform/config/config-schema.ts';
 import { parseConfig } from './platform/config/load-config.ts';
-import { createLogger } from './platform/logger.ts';
-import { sampleConfig, sampleMcpServer, sampleReceipts } from './testing/sample-config.ts';
+import { recordLog } from './testing/record-log.ts';
+import { sampleFileConfig, sampleReceipts } from './testing/sample-config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-gateway-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const { redis: _, identityProviders: __, ...sample } = sampleConfig();
-const configOf = (overrides: Partial<GatewayConfigInput> = {}) =>
-  parseConfig({
-    ...sample,
-    publicUrl: 'http://localhost:8080',
-    listen: { port: 0 },
-    stop: { drainSeconds: 0 },
-    store: { file: join(folder, 'postern.sqlite') },
-    mcpServers: [{ ...sampleMcpServer, identity: { mode: 'loopback' } }],
-    ...overrides,
-  });
+/** Its vault key stays the same over reloads. */
+const sample = sampleFileConfig(folder, { listen: { port: 0 }, stop: { drainSeconds: 0 } });
+const configOf = (overrides: Partial<GatewayConfigInput> = {}) => parseConfig({ ...sample, ...overrides });
 function started() {
-  const lines: string[] = [];
-  const destination = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
-  const logger = createLogger({ level: 'info', destination });
-  const hasLogged = (event: string) => lines.some(line => line.includes(`"event":"${event}"`));
+  const { logger, lines } = recordLog();
+  const hasLogged = (event: string) => lines().some(line => line['event'] === event);
   return { hasLogged, starting: startGateway(configOf(), { logger, sweepPauseMs: 1 }) };
 }
 

@@ -1,22 +1,20 @@
 import { FIRST_DELAY_MS, type NewPasskey, PASSKEY_NOTICE_MS, type Subject } from '@postern/elicitation';
 import { expect, test } from 'vitest';
 import { CROWD, crowd, suite } from './contract-stores.ts';
-import { operation, somebody } from './samples.ts';
+import { passkeyFor, somebody } from './samples.ts';
 
 const MAX = 10;
 
 /** PasskeyStore: a user's passkeys, and a signature counter that only grows. */
 export const describePasskeyStore = suite('passkeys', stores => {
-  const passkey = (subject: Subject, change: Partial<NewPasskey> = {}): NewPasskey => ({
-    passkeyId: operation(),
-    subject,
-    publicKey: 'pQECAyYgASFYIA',
-    signCount: 7,
-    transports: ['usb', 'nfc'],
-    backedUp: false,
-    label: 'Key on my "desk" 🔑',
-    ...change,
-  });
+  const passkey = (subject: Subject, change: Partial<NewPasskey> = {}) =>
+    passkeyFor(subject, {
+      publicKey: 'pQECAyYgASFYIA',
+      signCount: 7,
+      transports: ['usb', 'nfc'],
+      label: 'Key on my "desk" 🔑',
+      ...change,
+    });
   async function added(change: Partial<NewPasskey> = {}, subject = somebody()): Promise<NewPasskey> {
     const made = passkey(subject, change);
     expect(await stores.passkeys.add(made, MAX)).toBe('added');

@@ -6,6 +6,7 @@ import {
   type ElicitationId,
   type ElicitationStore,
   type NewConnection,
+  type NewPasskey,
   newBrowserSessionId,
   newElicitationId,
   newOperationId,
@@ -122,6 +123,18 @@ export function complete(elicitation: Elicitation): Move {
     putConnection: connection,
   };
 }
+
+/** A passkey that its user has just added. */
+export const passkeyFor = (subject: Subject, change: Partial<NewPasskey> = {}): NewPasskey => ({
+  passkeyId: operation(),
+  subject,
+  publicKey: 'pQEC',
+  signCount: 0,
+  transports: [],
+  backedUp: false,
+  label: 'Key',
+  ...change,
+});
 
 /** Applies transitions one after another, and throws if one is not applied. */
 export async function moved(

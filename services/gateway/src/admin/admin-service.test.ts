@@ -413,8 +413,7 @@ describe('commands that change what is stored about a person', () => {
       ['own', person],
       ['of the application', vouched],
     ] as const) {
-      const passkey = { passkeyId: operation(), publicKey: 'pQEC', signCount: 0, transports: [], backedUp: false };
-      await stores.passkeys.add({ ...passkey, label, subject: owner }, 10);
+      await stores.passkeys.add(samples.passkeyFor(owner, { label }), 10);
     }
     const names = (passkeys: readonly { readonly name: string }[]) => passkeys.map(({ name }) => name).sort();
     expect(names((await admin.person(actor, person)).passkeys)).toEqual(['of the application', 'own']);

@@ -303,8 +303,7 @@ async function seed(subject: Subject): Promise<void> {
   const sealedTokens = await vault.seal('token', connectionContext(connection));
   const outcome = complete(active);
   await moved(stores.elicitations, active, { ...outcome, putConnection: { ...connection, sealedTokens } });
-  const passkey = { passkeyId: operation(), publicKey: 'pQEC', signCount: 0, transports: [], backedUp: false };
-  await stores.passkeys.add({ ...passkey, label: 'K', subject }, 10);
+  await stores.passkeys.add(samples.passkeyFor(subject), 10);
   await stores.browserSessions.create(
     {
       id: samples.browserSessionIdOf(subject),

@@ -10,7 +10,7 @@ import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 
-const { operation, somebody } = samples;
+const { passkeyFor, somebody } = samples;
 
 let redis: RedisServer;
 let stores: RedisStores;
@@ -40,19 +40,7 @@ const cli = (...args: string[]) => runCommand([...args, '-c', configPath]);
 
 const reset = (...args: string[]) => cli('passkeys', 'reset', ...args, '--by', 'olga', '--reason', 'ticket 7');
 
-const add = (subject: Subject) =>
-  stores.passkeys.add(
-    {
-      passkeyId: operation(),
-      publicKey: 'pQEC',
-      signCount: 0,
-      transports: [],
-      backedUp: false,
-      label: 'K',
-      subject,
-    },
-    10,
-  );
+const add = (subject: Subject) => stores.passkeys.add(passkeyFor(subject), 10);
 const trail = async () => (await stores.audits.read({ limit: 100 })).map(({ line }) => JSON.parse(line));
 
 describe('S67: postern passkeys reset', () => {

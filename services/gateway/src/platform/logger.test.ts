@@ -4,35 +4,17 @@ import { once } from 'node:events';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import type { Elicitation } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { describe, expect, it } from 'vitest';
+import { recordLog } from '../testing/record-log.ts';
 import { samplePseudonyms as pseudonym, sampleConfig } from '../testing/sample-config.ts';
 import type { AuditRecord } from './audit/audit-events.ts';
 import { createAuditLog, elicitationAudit } from './audit/audit-log.ts';
 import { createPseudonyms, pseudonymsOf } from './audit/pseudonyms.ts';
 import { parseConfig } from './config/load-config.ts';
 import { runInRequest } from './http/request-context.ts';
-import { createLogger, instance } from './logger.ts';
-
-function recorder() {
-  const chunks: string[] = [];
-  const destination = new Writable({
-    write(chunk, _encoding, done) {
-      chunks.push(String(chunk));
-      done();
-    },
-  });
-  const logger = createLogger({ level: 'debug', destination });
-  const lines = (): Record<string, unknown>[] =>
-    chunks
-      .join('')
-      .split('\n')
-      .filter(line => line !== '')
-      .map(line => JSON.parse(line) as Record<string, unknown>);
-  return { logger, lines, text: () => chunks.join('') };
-}
+import { instance } from './logger.ts';
 
 /** Like an error of openid-client, which contains the provider's response and the parameters of the callback. */
 function errorOfLibrary(): Error {
@@ -48,7 +30,7 @@ function errorOfLibrary(): Error {
 
 describe('S53: a logged error', () => {
   it.each(['error', 'err'])('a logged error has only name, code and stack positions as member %s', member => {
-    const { logger, lines, text } = recorder();
+    const { logger, lines, text } = recordLog('debug');
     logger.error({ event: 'x', [member]: errorOfLibrary() }, 'failed');
     expect(text()).not.toContain('SECRET');
     expect(lines()).toMatchObject([{ event: 'x', [member]: { name: 'Error', code: 'OAUTH_RESPONSE_BODY_ERROR' } }]);
@@ -56,13 +38,13 @@ describe('S53: a logged error', () => {
   });
 
   it('S51: names the lost key', () => {
-    const { logger, lines } = recorder();
+    const { logger, lines } = recordLog('debug');
     logger.error({ event: 'x', error: new VaultError('unknown_key', 'No such key.', { kid: '2025-11' }) }, 'failed');
     expect(lines()).toMatchObject([{ error: { name: 'VaultError', code: 'unknown_key', kid: '2025-11' } }]);
   });
 
   it('contains no line of a message that looks like a stack position', () => {
-    const { logger, text } = recorder();
+    const { logger, text } = recordLog('debug');
     logger.error({ error: new Error('x\n    at SECRET (file.ts:1:1)\n    at SECRET') }, 'failed');
     expect(text()).not.toContain('SECRET');
   });
@@ -70,14 +52,14 @@ describe('S53: a logged error', () => {
   it.each(['SECRET', { SECRET: 1 }, undefined, null, 7])(
     'a logged error has only a type if the thrown value is %j',
     thrown => {
-      const { logger, text } = recorder();
+      const { logger, text } = recordLog('debug');
       logger.error({ error: thrown }, 'failed');
       expect(text()).not.toContain('SECRET');
     },
   );
 
   it('omits a code that is not a string', () => {
-    const { logger, text } = recorder();
+    const { logger, text } = recordLog('debug');
     logger.error({ error: Object.assign(new Error('x'), { code: { SECRET: 1 } }) }, 'failed');
     expect(text()).not.toContain('SECRET');
   });
@@ -97,7 +79,7 @@ describe('S54: audit events', () => {
   };
 
   it('name a user by a stable pseudonym that is unique to the subject', () => {
-    const { logger, lines, text } = recorder();
+    const { logger, lines, text } = recordLog('debug');
     const auditLog = createAuditLog(logger, pseudonym);
     elicitationAudit(auditLog)({ type: 'issued', ...about }, pending);
     elicitationAudit(auditLog)({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } }, pending);
@@ -131,7 +113,7 @@ describe('S54: audit events', () => {
   });
 
   it('contain outcome and time only if the elicitation has ended', () => {
-    const { logger, lines } = recorder();
+    const { logger, lines } = recordLog('debug');
     const auditLog = createAuditLog(logger, pseudonym);
     elicitationAudit(auditLog)({ type: 'expired', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
     elicitationAudit(auditLog)(
@@ -146,7 +128,7 @@ describe('S54: audit events', () => {
   });
 
   it('go to every sink with the same members as in the log', () => {
-    const { logger, lines } = recorder();
+    const { logger, lines } = recordLog('debug');
     const heard: AuditRecord[] = [];
     createAuditLog(logger, pseudonym, [record => heard.push(record)]).record('browser.sign_in_failed', {
       code: 'access_denied',
@@ -156,7 +138,7 @@ describe('S54: audit events', () => {
   });
 
   it('contain their time in UTC', () => {
-    const { logger, lines } = recorder();
+    const { logger, lines } = recordLog('debug');
     createAuditLog(logger, pseudonym).record('caller.refused', {});
     expect(lines()[0]?.['time']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
@@ -168,7 +150,7 @@ describe('S54: audit events', () => {
     '"},{"event":"x"',
     '\0\u0008',
   ])('are one line of JSON with a hostile field: %j', hostile => {
-    const { logger, lines, text } = recorder();
+    const { logger, lines, text } = recordLog('debug');
     createAuditLog(logger, pseudonym).record('callback.refused', {
       reason: hostile,
       mcpServerId: hostile,
@@ -183,7 +165,7 @@ describe('S54: audit events', () => {
 
 describe('S79: a log line', () => {
   it('names its process, its request and the source of the request', () => {
-    const { logger, lines } = recorder();
+    const { logger, lines } = recordLog('debug');
     const records: AuditRecord[] = [];
     const auditLog = createAuditLog(logger, pseudonym, [record => records.push(record)]);
     logger.info('outside');

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { createPseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 
@@ -47,6 +48,18 @@ export function sampleConfig(overrides: Partial<GatewayConfigInput> = {}): Gatew
     identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'postern', clientSecret: 's' }],
     providers: [{ name: 'forge', displayName: 'Code Forge', issuer: 'https://forge.example', clientId: 'postern' }],
     mcpServers: [sampleMcpServer],
+    ...overrides,
+  };
+}
+
+/** As {@link sampleConfig}, of a gateway for one person, which keeps its state in a file of the folder. Each call has another vault key. */
+export function sampleFileConfig(folder: string, overrides: Partial<GatewayConfigInput> = {}): GatewayConfigInput {
+  const { redis: _, identityProviders: __, ...sample } = sampleConfig();
+  return {
+    ...sample,
+    publicUrl: 'http://localhost:8080',
+    store: { file: join(folder, 'postern.sqlite') },
+    mcpServers: [{ ...sampleMcpServer, identity: { mode: 'loopback' } }],
     ...overrides,
   };
 }

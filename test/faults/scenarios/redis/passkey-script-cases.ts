@@ -1,17 +1,7 @@
 import { samples } from '@postern/testkit/contract';
 import type { ScriptCase } from './script-case.ts';
 
-const { operation, somebody } = samples;
-
-const newPasskey = () => ({
-  passkeyId: operation(),
-  subject: somebody(),
-  publicKey: 'pQEC',
-  signCount: 7,
-  transports: [],
-  backedUp: false,
-  label: 'Key',
-});
+const newPasskey = () => samples.passkeyFor(samples.somebody(), { signCount: 7 });
 
 /** Cases of the passkey scripts. */
 export const passkeyScriptCases = {

@@ -31,7 +31,7 @@ async function setUp(prefix: string, urls: readonly string[]) {
     start: (pace: WebhooksOptions['pace'] = {}) =>
       stage.start([], { config, pace: { ...quickPace, announcerPauseMs: 5, ...pace } }),
     add: (passkeyId: string, announcedAs?: string) => {
-      const made = { passkeyId, subject, publicKey: 'pQEC', signCount: 0, transports: [], backedUp: false, label: 'K' };
+      const made = samples.passkeyFor(subject, { passkeyId });
       return passkeys.add(made, 10, undefined, 'later', announcedAs);
     },
     waiting: () => passkeyAnnouncements.read(samples.shardFor(subject), 100),

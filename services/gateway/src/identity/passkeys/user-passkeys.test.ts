@@ -16,15 +16,7 @@ async function createBench() {
     clock: stage.clock,
     shown: () => notice(browserSession),
     async add(permittedBy?: NewPasskey): Promise<NewPasskey> {
-      const passkey = {
-        passkeyId: samples.operation(),
-        subject,
-        publicKey: 'pQEC',
-        signCount: 0,
-        transports: [],
-        backedUp: false,
-        label: 'Key',
-      };
+      const passkey = samples.passkeyFor(subject);
       expect(await passkeys.add(passkey, 10, permittedBy?.passkeyId)).toBe('added');
       return passkey;
     },

@@ -1,20 +1,13 @@
-import { Writable } from 'node:stream';
 import { type AuditStreamName, StoreUnavailableError } from '@postern/elicitation';
 import { describe, expect, it, test } from 'vitest';
+import { recordLog } from '../../testing/record-log.ts';
 import { samplePseudonyms } from '../../testing/sample-config.ts';
-import { createLogger } from '../logger.ts';
 import type { AuditRecord } from './audit-events.ts';
 import { createAuditLog, createAuditStream } from './audit-log.ts';
 
 test('S210: error pages leave a bounded number of audit lines per minute, and each a line in the log', () => {
-  const [lines, audited]: [string[], AuditRecord[]] = [[], []];
-  const destination = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
-  const logger = createLogger({ level: 'info', destination });
+  const audited: AuditRecord[] = [];
+  const { logger, lines } = recordLog();
   let now = 0;
   const auditLog = createAuditLog(logger, samplePseudonyms, [record => audited.push(record)], () => now);
   const flood = (from: number) => {
@@ -25,7 +18,7 @@ test('S210: error pages leave a bounded number of audit lines per minute, and ea
   expect(audited).toHaveLength(30);
   expect(audited[0]).toEqual({ event: 'page.failed', requestId: 'rq_0', route: '/me', status: 403 });
   for (let nth = 0; nth < 100; nth += 1)
-    expect(lines.filter(line => line.includes(`"requestId":"rq_${nth}"`))).toHaveLength(1);
+    expect(lines().filter(line => line['requestId'] === `rq_${nth}`)).toHaveLength(1);
   now = 59_999;
   flood(100);
   expect(audited).toHaveLength(30);
@@ -41,14 +34,7 @@ function setUp(
   now = () => Date.UTC(2026, 0, 2),
   keepsPeople = true,
 ) {
-  const chunks: string[] = [];
-  const destination = new Writable({
-    write(chunk, _encoding, next) {
-      chunks.push(String(chunk));
-      next();
-    },
-  });
-  const logger = createLogger({ level: 'info', destination });
+  const { logger, text } = recordLog();
   let lost = 0;
   const stream = createAuditStream({
     audits: { append: (stream, line) => append(line, stream) },
@@ -59,7 +45,7 @@ function setUp(
       lost += 1;
     },
   });
-  const logged = () => chunks.join('').trimEnd().split('\n');
+  const logged = () => text().trimEnd().split('\n');
   return { stream, auditLog: createAuditLog(logger, samplePseudonyms, [stream.sink]), logged, lost: () => lost };
 }
 const untimed = (line: string | undefined) => ({ ...JSON.parse(line ?? '{}'), time: undefined });
