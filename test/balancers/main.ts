@@ -70,7 +70,13 @@ async function main(): Promise<number> {
     for (const setUp of setUps) {
       const { requests, lost } = await measure(machine, setUp);
       console.log(`| ${setUp.title} | ${setUp.pauseSeconds} | ${requests} | ${lost.length} |`);
-      if (lost.length > 0) console.error(lost.slice(0, 5).join('\n'));
+      if (lost.length > 0)
+        console.error(
+          lost
+            .slice(0, 5)
+            .map(({ result }) => result)
+            .join('\n'),
+        );
     }
     return 0;
   } finally {

@@ -14,8 +14,15 @@ export interface MixedLoad extends AsyncDisposable {
 
 export interface LoadResult {
   readonly requests: number;
-  /** The result of each request that no gateway answered. */
-  readonly lost: readonly string[];
+  /** Each request that no gateway answered. */
+  readonly lost: readonly LostRequest[];
+}
+
+export interface LostRequest {
+  /** The request and what came instead. */
+  readonly result: string;
+  /** Whether a load balancer may send it to another replica: if not, a replica that closes may lose it on its way. */
+  readonly mayBeRetried: boolean;
 }
 
 export interface MixedLoadOptions {
@@ -42,25 +49,31 @@ const PAUSE_MS = 20;
 /** Callers that issue, read, wait, look at pages, send forms, cancel and ask for readiness, through one load balancer. */
 export function startMixedLoad({ origin, certificate, issuer }: MixedLoadOptions): MixedLoad {
   const agent = new Agent({ keepAlive: true, ca: certificate });
-  const lost: string[] = [];
+  const lost: LostRequest[] = [];
   const answered = createCondition();
   let requests = 0;
   let isOver = false;
 
-  async function send(method: string, path: string, body?: unknown, headers = {}): Promise<Exchange> {
+  async function send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Exchange> {
     if (requests >= MOST_REQUESTS) throw new RangeError(`more than ${MOST_REQUESTS} requests`);
     requests += 1;
     const isApi = path.startsWith('/v1/');
+    const mayBeRetried = method !== 'POST' || 'idempotency-key' in headers;
     try {
       const exchange = await exchangeOver(agent, new URL(path, origin), {
         method,
         body,
         headers: { ...(isApi ? { authorization: `Bearer ${keyOf('tracker')}` } : { accept: 'text/html' }), ...headers },
       });
-      if (!isAnswerOfGateway(exchange)) lost.push(`${method} ${path}: ${exchange.status}`);
+      if (!isAnswerOfGateway(exchange)) lost.push({ result: `${method} ${path}: ${exchange.status}`, mayBeRetried });
       return exchange;
     } catch (error) {
-      lost.push(`${method} ${path}: ${(error as NodeJS.ErrnoException).code}`);
+      lost.push({ result: `${method} ${path}: ${(error as NodeJS.ErrnoException).code}`, mayBeRetried });
       return { status: 0, body: '' };
     } finally {
       answered.notify();
