@@ -9,12 +9,15 @@ export type { PosternOptions } from './gate/environment.ts';
 export type { ErrorAnswer, GenericGate, SdkAdapter, SdkTypes } from './gate/gate.ts';
 export type { TraceContext } from './gateway/client.ts';
 export {
+  AUTHORIZATION_META_KEY,
   type AuthInfo,
   type ClientAction,
   type ClientAnswer,
   type ConnectedServer,
+  clientAnswerSchema,
   createSessionOf,
   declaresForm,
+  envelopeOf,
   type FormAsk,
   type LegacySession,
   type LegacySessionCall,

@@ -16,6 +16,7 @@ export type {
   Confirmation,
   ConfirmationAccepted,
   ConfirmationTerms,
+  ConfirmOptions,
   Credential,
   CredentialAccepted,
   CredentialRequest,

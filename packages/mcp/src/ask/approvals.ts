@@ -12,12 +12,22 @@ import { digestOf } from '../receipt/claims.ts';
 import { digest } from '../run/ask-log.ts';
 import { runSerially } from '../run/handler.ts';
 import type { AskSpec, ToolRun } from '../run/run.ts';
-import { type Accepted, answer, bodyOptions, idempotencyKey, openAsk, outcomeOf, parseTerms } from './ask.ts';
+import {
+  type Accepted,
+  answer,
+  askOptionsSchema,
+  bodyOptions,
+  idempotencyKey,
+  openAsk,
+  outcomeOf,
+  parseTerms,
+} from './ask.ts';
 import type {
   Approved,
   AskOptions,
   Confirmation,
   ConfirmationTerms,
+  ConfirmOptions,
   Payment,
   PaymentTerms,
   Refund,
@@ -43,7 +53,11 @@ export function approvedOf(
   };
 }
 
-export async function confirm(run: ToolRun, terms: ConfirmationTerms, options: AskOptions = {}): Promise<Confirmation> {
+export async function confirm(
+  run: ToolRun,
+  terms: ConfirmationTerms,
+  options: ConfirmOptions = {},
+): Promise<Confirmation> {
   const { spec, digest } = confirmationSpec(terms, options);
   return await runSerially(run, async () => {
     const answered = await answer(run, await openAsk(run, spec, options));
@@ -52,8 +66,10 @@ export async function confirm(run: ToolRun, terms: ConfirmationTerms, options: A
   });
 }
 
+const confirmOptionsSchema = askOptionsSchema.extend({ singleUse: z.literal(true).optional() });
+
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
-export function confirmationSpec(terms: ConfirmationTerms, options: AskOptions): { spec: AskSpec; digest: string } {
+export function confirmationSpec(terms: ConfirmationTerms, options: ConfirmOptions): { spec: AskSpec; digest: string } {
   const request = typeof terms === 'string' ? { title: terms } : terms;
   const confirmation = parseTerms('confirm', confirmationRequestSchema, request);
   const { title, danger } = confirmation;
@@ -62,7 +78,7 @@ export function confirmationSpec(terms: ConfirmationTerms, options: AskOptions):
     spec: {
       about: { kind: 'confirmation', title: textFor(title, options.locale), danger },
       terms: confirmation,
-      body: { kind: 'confirmation', confirmation, ...bodyOptions('confirm', options) },
+      body: { kind: 'confirmation', confirmation, ...bodyOptions('confirm', options, confirmOptionsSchema) },
       needsRedemption: true,
     },
   };

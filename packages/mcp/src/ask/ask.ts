@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import {
   type ElicitationBody,
   type IssueElicitationInput,
@@ -29,7 +29,7 @@ import {
   type ToolRun,
 } from '../run/run.ts';
 import { declinedToolResult, nameOf, type PlainToolResult, plainToolResult, Suspension } from '../run/tool-call.ts';
-import type { AnswerTo, AskOptions, Cancelled, Declined } from './verbs.ts';
+import type { AnswerTo, AskOptions, Cancelled, ConfirmOptions, Declined } from './verbs.ts';
 
 export const askOptionsSchema = z.strictObject({
   message: localText(300).optional(),
@@ -82,7 +82,7 @@ export function displayName(name: string | undefined): string | undefined {
 export async function openAsk(
   run: ToolRun,
   spec: AskSpec,
-  { signal, answerWithinMs, missingCapability = run.environment.missingCapability }: AskOptions,
+  { signal, answerWithinMs, missingCapability = run.environment.missingCapability, singleUse }: ConfirmOptions,
 ): Promise<Ask> {
   const { key, place } = run.log.next(spec.body.kind, spec.terms, run.handlerState.interrupted);
   for (const other of run.log.others({ key, place }, spec.body.kind)) await endOther(run, spec, other, place);
@@ -97,6 +97,7 @@ export async function openAsk(
     signal: signal === undefined ? run.handlerState.signal : AbortSignal.any([run.handlerState.signal, signal]),
     answerWithinMs,
     missingCapability,
+    singleUse: singleUse === true,
   };
 }
 
@@ -238,7 +239,7 @@ async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): Promise<
 /** Redeems the result. Returns undefined if another call has redeemed it, or if the payment was paid back. */
 async function redeem(
   run: ToolRun,
-  { spec, key, signal }: Ask,
+  { spec, key, signal, singleUse }: Ask,
   elicitation: ElicitationBody,
   mayAskAnew: boolean,
 ): Promise<RedeemedElicitationBody | undefined> {
@@ -251,7 +252,8 @@ async function redeem(
   try {
     result = await run.environment.client.redeem(
       elicitation.elicitationId,
-      record.redemption,
+      // No other run knows this key, so none gets the same answer.
+      singleUse ? randomUUID() : record.redemption,
       sealed ? { sealed: true } : {},
       signal,
     );

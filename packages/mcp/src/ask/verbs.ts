@@ -32,7 +32,7 @@ export interface Verbs<Mode extends RefusalMode> {
   /** The user's approval of exactly these payment terms. Every call needs its own approval. */
   pay(terms: PaymentTerms, options?: AskOptions): Promise<AnswerIn<Mode, PaymentAccepted>>;
   /** The user's binding confirmation. Every call needs its own confirmation. */
-  confirm(terms: ConfirmationTerms, options?: AskOptions): Promise<AnswerIn<Mode, ConfirmationAccepted>>;
+  confirm(terms: ConfirmationTerms, options?: ConfirmOptions): Promise<AnswerIn<Mode, ConfirmationAccepted>>;
   /** An API key or password, entered on a page and never visible to the MCP client or the model. */
   readonly credential: CredentialVerb<Mode>;
   /**
@@ -137,6 +137,14 @@ export interface AskOptions {
   readonly answerWithinMs?: number;
   /** The response to an MCP client that cannot open links, for this ask. Default: the option of the gate. */
   readonly missingCapability?: MissingCapability;
+}
+
+export interface ConfirmOptions extends AskOptions {
+  /**
+   * Only one run gets the answer: a retry that repeats the call after this run, also on another replica, asks again. For an effect that
+   * has no key which makes it happen once. Ask nothing after it.
+   */
+  readonly singleUse?: true;
 }
 
 export interface AuthorizeOptions extends AskOptions {

@@ -10,6 +10,7 @@ import type {
   AuthorizationAccepted,
   AuthorizeOptions,
   ConfirmationTerms,
+  ConfirmOptions,
   CredentialRequest,
   CredentialVerb,
   GateContext,
@@ -362,7 +363,7 @@ function createVerbs(run: ToolRun): Verbs<'returned'> {
   return {
     authorize: forHandler(run, (provider: string, options?: AuthorizeOptions) => authorize(run, provider, options)),
     pay: forHandler(run, (terms: PaymentTerms, options?: AskOptions) => pay(run, terms, options)),
-    confirm: forHandler(run, (terms: ConfirmationTerms, options?: AskOptions) => confirm(run, terms, options)),
+    confirm: forHandler(run, (terms: ConfirmationTerms, options?: ConfirmOptions) => confirm(run, terms, options)),
     // One implementation for both overloads; the result type follows from `retention`.
     credential: forHandler(run, (request: CredentialRequest, options?: AskOptions) =>
       credential(run, request, options),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { PERSON } from '@postern/api/local';
+import { PERSON, serverNameSchema } from '@postern/api/local';
 import type { JWK } from 'jose';
 import { z } from 'zod/v4';
 import { CompletionWaiters, createSessionReplica } from '../eras/completion-notices.ts';
@@ -63,6 +63,8 @@ export interface PosternOptions<Context> {
    * that does not hold the session's stream. See also `resume()`. Default: each replica serves the sessions that it opened.
    */
   readonly sessions?: SharedSessions;
+  /** Name under which a personal gateway shows this MCP server. Default: that of the package of the running program. */
+  readonly serverName?: string;
   /** Allow plain HTTP to hosts other than loopback, such as a container network: gateway and APIs. Default false. */
   readonly allowHttp?: boolean;
   /**
@@ -116,6 +118,7 @@ const optionsSchema = z.strictObject({
   maxWaiters: z.int().min(0).default(10_000),
   gatewayTimeoutMs: z.int().min(1).default(10_000),
   sessions: z.looseObject({ add: callable, list: callable, subscribe: callable }).optional(),
+  serverName: serverNameSchema.optional(),
   allowHttp: z.boolean().optional(),
   check: z.literal(false).optional(),
   onBackgroundError: callable.optional(),
@@ -172,7 +175,7 @@ export function createEnvironment<Context>(given: PosternOptions<Context>): Envi
   };
   if (located !== undefined || process.env['POSTERN_AUTOSTART'] === 'off') return environment;
   const { client, tracedClient, gateCheck } = new PersonalGateway({
-    launcher: new GatewayLauncher({ onError: onBackgroundError }),
+    launcher: new GatewayLauncher({ onError: onBackgroundError, serverName: given.serverName }),
     // No repeats: another program may have the port since. Joining again proves first that it is the gateway.
     connect: joined => gatewayOf({ ...given, ...joined }, { ...connection, maxAttempts: 1, advice: personalAdvice }),
   });

@@ -148,6 +148,8 @@ export interface GatewayLauncherOptions {
   /** Path of the running program. Replaced for tests, as is the system. */
   readonly script?: string | undefined;
   readonly system?: System;
+  /** Default: that of the package of the running program. */
+  readonly serverName?: string | undefined;
 }
 
 /** Finds the gateway of the person who runs this process, or starts the one that is installed beside the running program. */
@@ -155,20 +157,22 @@ export class GatewayLauncher {
   readonly #onError: (error: Error) => void;
   readonly #script: string | undefined;
   readonly #system: System;
+  readonly #serverName: string | undefined;
   readonly #installed: () => Installed | undefined;
   /** A newer release takes over once: the one that it starts is not looked at again. */
   #hasCompared = false;
   readonly #said = new Set<string>();
 
-  constructor({ onError, script = process.argv[1], system = thisSystem() }: GatewayLauncherOptions) {
+  constructor({ onError, script = process.argv[1], system = thisSystem(), serverName }: GatewayLauncherOptions) {
     this.#onError = onError;
+    this.#serverName = serverName;
     this.#script = script;
     this.#system = system;
     this.#installed = once(() => installedGateway(script, system));
   }
 
   get serverName(): string {
-    return nameOfServer(this.#script, this.#system);
+    return this.#serverName ?? nameOfServer(this.#script, this.#system);
   }
 
   /** The gateway that runs. @throws LocalError */

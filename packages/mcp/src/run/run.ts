@@ -235,6 +235,8 @@ export interface Ask {
   /** The time limit of an earlier call is over, and that of this one begins. */
   readonly hasNewLimit: boolean;
   readonly missingCapability: MissingCapability;
+  /** Only this run gets the result. */
+  readonly singleUse: boolean;
 }
 
 /** How an ask ended for this run. */

@@ -113,6 +113,33 @@ export function declaresForm(elicitation: Readonly<Record<string, unknown>> | un
   return elicitation !== undefined && (elicitation['form'] !== undefined || Object.keys(elicitation).length === 0);
 }
 
+/** The first revision of the modern era. Revisions are dates, so they compare as text. */
+export const FIRST_MODERN_REVISION = '2026-07-28';
+
+const envelopeSchema = z
+  .object({
+    'io.modelcontextprotocol/protocolVersion': z.string().refine(revision => revision >= FIRST_MODERN_REVISION),
+    'io.modelcontextprotocol/clientInfo': z.object({ name: z.string() }).optional().catch(undefined),
+    'io.modelcontextprotocol/clientCapabilities': z
+      .object({ elicitation: z.looseObject({ url: z.looseObject({}).optional() }).optional() })
+      .optional()
+      .catch(undefined),
+  })
+  .transform(envelope => {
+    const elicitation = envelope['io.modelcontextprotocol/clientCapabilities']?.elicitation;
+    return {
+      mcpClientName: envelope['io.modelcontextprotocol/clientInfo']?.name,
+      declaresUrl: elicitation?.url !== undefined,
+      declaresForm: declaresForm(elicitation),
+    };
+  });
+
+/** What a request of revision 2026-07-28 says of its MCP client, in its `_meta`. */
+export type Envelope = z.infer<typeof envelopeSchema>;
+
+/** Reads the envelope. Undefined for a request of an older revision. */
+export const envelopeOf = (meta: unknown): Envelope | undefined => envelopeSchema.safeParse(meta).data;
+
 /** `name`: of the tool or prompt, or the URI of the resource. */
 export const handlerId = (request: RequestKind, name: string): string => JSON.stringify([request, name]);
 

@@ -1,7 +1,5 @@
 import {
   type CallToolResult,
-  CLIENT_CAPABILITIES_META_KEY,
-  CLIENT_INFO_META_KEY,
   createMcpHandler,
   type GetPromptResult,
   type InputRequiredResult,
@@ -11,7 +9,6 @@ import {
   type McpRequestContext,
   McpServer,
   MissingRequiredClientCapabilityError,
-  PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceResult,
@@ -21,7 +18,6 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { z } from 'zod/v4';
 import { InvalidRequestStateError } from '../errors.ts';
 import { OwnRequestState, sameCopy } from '../gate/create-gate.ts';
 import type { PosternOptions } from '../gate/environment.ts';
@@ -38,8 +34,10 @@ import type { HttpSdk } from '../http/endpoint.ts';
 import { admitted } from '../http/origin-check.ts';
 import {
   clientAnswerSchema,
-  declaresForm,
   ELICITATION_ERROR_CODE,
+  type Envelope,
+  envelopeOf,
+  FIRST_MODERN_REVISION,
   type RequestKind,
   type ToolAnswer,
   type ToolCall,
@@ -107,9 +105,6 @@ function createHttpSdk(registered: RegisteredHandlers): HttpSdk<McpServer> {
 /** The key of our only input request; keys are unique within one result (MRTR). */
 const INPUT_REQUEST_KEY = 'gate';
 
-/** The first revision of the modern era. Revisions are dates, so they compare as text. */
-const FIRST_MODERN_REVISION = '2026-07-28';
-
 function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surroundings<McpServer>): ToolCall {
   const { mcpReq } = ctx;
   const common = {
@@ -127,9 +122,7 @@ function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surrounding
     return {
       ...common,
       era: 'modern',
-      mcpClientName: envelope[CLIENT_INFO_META_KEY]?.name,
-      declaresUrl: envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined,
-      declaresForm: declaresForm(envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation),
+      ...envelope,
       requestState: OwnRequestState.sealedIn(mcpReq.requestState()),
       clientAnswer: response.kind === 'elicit' ? { action: response.action, content: response.content } : undefined,
     };
@@ -142,25 +135,14 @@ function toToolCall(args: unknown, ctx: ServerContext, surroundings: Surrounding
   });
 }
 
-const envelopeSchema = z.object({
-  [PROTOCOL_VERSION_META_KEY]: z.string(),
-  [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }).optional().catch(undefined),
-  [CLIENT_CAPABILITIES_META_KEY]: z
-    .object({ elicitation: z.looseObject({ url: z.looseObject({}).optional() }).optional() })
-    .optional()
-    .catch(undefined),
-});
-
 /**
  * Reads the per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, so a connection of
  * the older era stays in that era. Without a session, the SDK's HTTP entry has classified the request by exactly these keys.
  */
-function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.infer<typeof envelopeSchema> | undefined {
+function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): Envelope | undefined {
   const negotiated = server?.server.getNegotiatedProtocolVersion();
   if (ctx.sessionId !== undefined || (negotiated !== undefined && negotiated < FIRST_MODERN_REVISION)) return undefined;
-  const envelope = envelopeSchema.safeParse(ctx.mcpReq.envelope);
-  if (!envelope.success || envelope.data[PROTOCOL_VERSION_META_KEY] < FIRST_MODERN_REVISION) return undefined;
-  return envelope.data;
+  return envelopeOf(ctx.mcpReq.envelope);
 }
 
 const REQUEST_KINDS: Readonly<Record<string, RequestKind>> = {
