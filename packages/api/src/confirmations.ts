@@ -1,4 +1,5 @@
 import { z } from 'zod/v4';
+import { compactJson, JsonTextError, readJson } from './json-text.ts';
 import { localText } from './local-text.ts';
 import { amountSchema, approvalSchema } from './payments.ts';
 
@@ -27,6 +28,31 @@ export const factSchema = z
   ])
   .meta({ id: 'Fact' });
 
+/**
+ * Limits of `arguments`: what a person can still look through. As a member of a request, whose body has at most 64 KiB, the text may
+ * need twice its bytes, because each quotation mark and backslash is escaped.
+ */
+export const ARGUMENT_LIMITS = { bytes: 24 * 1024, depth: 16, values: 500 } as const;
+
+const argumentsSchema = z
+  .string()
+  .max(ARGUMENT_LIMITS.bytes)
+  .transform((text, context) => {
+    const refuse = (message: string) => {
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    };
+    if (new TextEncoder().encode(text).byteLength > ARGUMENT_LIMITS.bytes)
+      return refuse(`at most ${ARGUMENT_LIMITS.bytes} bytes`);
+    try {
+      const node = readJson(text, ARGUMENT_LIMITS);
+      return node.type === 'object' ? compactJson(node) : refuse('not a JSON object');
+    } catch (error) {
+      if (!(error instanceof JsonTextError)) throw error;
+      return refuse(error.message);
+    }
+  });
+
 export const confirmationRequestSchema = z
   .strictObject({
     title: localText(120).describe('What the user says yes to, as a short sentence.'),
@@ -36,6 +62,11 @@ export const confirmationRequestSchema = z
         'A short verb phrase, such as `Delete repository`. The accepting button reads `Confirm: Delete repository`.',
       ),
     facts: z.array(factSchema).max(20).default([]).describe('Each is rendered by its type.'),
+    arguments: argumentsSchema
+      .optional()
+      .describe(
+        'The arguments of the call that is sent after a yes: the text of a JSON object, at most 24 KiB, 500 values and 16 levels, without repeated names. The page shows all of it, numbers as written, and hides values whose names are those of secrets.',
+      ),
     danger: z
       .enum(['normal', 'caution', 'destructive'])
       .default('normal')

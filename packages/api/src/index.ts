@@ -6,6 +6,7 @@ export * from './elicitations.ts';
 export * from './events.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
+export * from './json-text.ts';
 export * from './local-text.ts';
 export * from './openapi.ts';
 export * from './operation.ts';

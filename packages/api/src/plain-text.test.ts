@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inertText, isInert, plainName, plainText } from './plain-text.ts';
+import { inertText, isInert, plainName, plainText, unseenApart } from './plain-text.ts';
 
 const text = plainText(40);
 
@@ -133,6 +133,35 @@ describe('S74: text that would be displayed differently or not at all', () => {
         if (isInert(text.normalize('NFC'))) expect(inert).toBe(text.normalize('NFC'));
       }),
       { numRuns: 500, examples: [['क\u0301\u200C\u094D\u200D']] },
+    );
+  });
+
+  it.each([
+    ['a\u200bb', ['a', '\u200b', 'b']],
+    ['\u202Eabc\u202C', ['', '\u202E', 'abc', '\u202C', '']],
+    ['tag\u{e0041}\u{e0042}', ['tag', '\u{e0041}\u{e0042}', '']],
+    ['line\r\n\tnext', ['line', '\r', '\n\tnext']],
+    ['\u0301x', ['', '\u0301', 'x']],
+    ['a\u0301\u0301\u0301\u0301\u0301', ['a\u0301\u0301\u0301\u0301', '\u0301', '']],
+    ['می‌خواهم 👩‍👩‍👧 1️⃣ e\u0301', ['می‌خواهم 👩‍👩‍👧 1️⃣ e\u0301']],
+  ])('sets apart what would not be seen in %j', (text, pieces) => {
+    expect(unseenApart(text)).toEqual(pieces);
+  });
+
+  it('sets apart without losing a character, and leaves only what is seen', () => {
+    const mischief = fc.constantFrom(...'\u0301\u0903\u094D\u200C\u200D\uFE0F\u20E3\u0336\u200b\n 1aکا❤क');
+    const texts = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.array(mischief, { maxLength: 30 }).map(characters => characters.join('')),
+    );
+    fc.assert(
+      fc.property(texts, text => {
+        const pieces = unseenApart(text);
+        expect(pieces.join('')).toBe(text);
+        const seen = pieces.filter((_, index) => index % 2 === 0).join('x');
+        for (const line of seen.split(/[\n\t]/)) expect(/[^\P{C}\u200C\u200D]|\p{M}{7}|^\p{M}/u.test(line)).toBe(false);
+      }),
+      { numRuns: 500 },
     );
   });
 });

@@ -86,6 +86,22 @@ function withoutLies(text: string): string {
     .normalize('NFC');
 }
 
+/** What {@link isInert} refuses in one line, tabs excepted. Each alternative looks back over few characters only. */
+const UNSEEN = [
+  String.raw`[${REFUSED}--[\n\t]]\p{M}*`,
+  STRAY,
+  String.raw`(?<=^|[\p{Z}\p{C}])\p{M}`,
+  String.raw`(?<=\p{M}{6})\p{M}`,
+  String.raw`(?<=(?:\p{Mn}\p{Mc}*){4})\p{M}`,
+].join('|');
+const unseen = new RegExp(`((?:${UNSEEN})+)`, 'v');
+
+/**
+ * Splits a text that must be shown whole and unchanged. At odd indexes are characters that would not be
+ * seen, or would change how others are seen: show their code points instead.
+ */
+export const unseenApart = (text: string): readonly string[] => text.split(unseen);
+
 let graphemes: Intl.Segmenter | undefined;
 
 function isWithin(text: string, max: number): boolean {

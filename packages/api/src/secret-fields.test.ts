@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { looksSecret, mentionsSecret } from './secret-fields.ts';
+import { isSecretName, looksSecret, mentionsSecret } from './secret-fields.ts';
 
 describe('a text that seems to ask for a secret', () => {
   test.each([
@@ -72,4 +72,31 @@ describe('a text that seems to ask for a secret', () => {
     for (const name of ['token', 'maxTokens', 'secrets'])
       expect([name, looksSecret(name, { type })]).toEqual([name, false]);
   });
+});
+
+describe('the name of a member', () => {
+  test.each([
+    'password',
+    'clientSecret',
+    'client_secret',
+    'api_key',
+    'apikey',
+    'Authorization',
+    'proxy-authorization',
+    'Set-Cookie',
+    'cookies',
+    'privateKey',
+    'passphrase',
+    'credential',
+    'dbConnectionString',
+  ])('is that of a secret: %s', name => {
+    expect(isSecretName(name)).toBe(true);
+  });
+
+  test.each(['account_number', 'authorizationUrl', 'authorized', 'max_tokens', 'tokenCount', 'title'])(
+    'is not that of a secret: %s',
+    name => {
+      expect(isSecretName(name)).toBe(false);
+    },
+  );
 });

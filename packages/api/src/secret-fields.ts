@@ -36,6 +36,17 @@ export function mentionsSecret(text: string): boolean {
   return SECRET.test(asWords(text));
 }
 
+/** Names of HTTP headers and settings that carry a secret. As the label of a form field, they would mean something else. */
+const CARRIERS = /\b(?:authorization|cookies|connection string)$/i;
+/** Where money goes. Hiding it would hide what is decided. */
+const DESTINATIONS = /\baccount numbers?\b/gi;
+
+/** Whether the value of a member with this name is not shown, although the user decides on it. A heuristic, as above. */
+export function isSecretName(name: string): boolean {
+  const words = asWords(name).replace(DESTINATIONS, '');
+  return CARRIERS.test(words) || SECRET.test(words);
+}
+
 /** Whether a user types the value, and does not choose it. */
 export function isTyped(property: PropertySchema): boolean {
   return ['string', 'number', 'integer'].includes(property.type) && !('enum' in property) && !('oneOf' in property);
