@@ -28,6 +28,10 @@ const form = {
   secretFields: [],
 } as const;
 const confirmation = { kind: 'confirmation', terms: { title: 'Delete', facts: [], danger: 'destructive' } } as const;
+const withArguments = (text: string): UndigestedRequest => ({
+  ...confirmation,
+  terms: { ...confirmation.terms, arguments: text },
+});
 
 describe('the digest of a request', () => {
   // Written by hand (RFC 8785): members sorted, no white space.
@@ -50,6 +54,12 @@ describe('the digest of a request', () => {
       request: form,
       canonical:
         '{"kind":"form","requestedSchema":{"properties":{"a":{"minimum":0.1,"type":"number"},"b":{"type":"string"}},"type":"object"},"secretFields":[]}',
+    },
+    {
+      request: withArguments('{"b":1.0,"10":[1e2,12345678901234567890,null],"2":{"é":"\\n","__proto__":true}}'),
+      canonical: `{"kind":"confirmation","terms":{"argumentsDigest":"${sha256(
+        '{"10":[1e2,12345678901234567890,null],"2":{"__proto__":true,"é":"\\n"},"b":1.0}',
+      )}","danger":"destructive","facts":[],"title":"Delete"}}`,
     },
   ])('of a $request.kind is that of its canonical JSON', ({ request, canonical }) => {
     expect(askDigest(request)).toBe(sha256(canonical));
@@ -77,6 +87,10 @@ describe('the digest of a request', () => {
       request: confirmation,
       changed: { ...confirmation, terms: { ...confirmation.terms, action: 'Delete it' } },
     },
+    { what: 'arguments', request: confirmation, changed: withArguments('{}') },
+    { what: 'the text of a number', request: withArguments('{"a":1}'), changed: withArguments('{"a":1.0}') },
+    { what: 'the type of a value', request: withArguments('{"a":1}'), changed: withArguments('{"a":"1"}') },
+    { what: 'the order of a list', request: withArguments('{"a":[1,2]}'), changed: withArguments('{"a":[2,1]}') },
     { what: 'a title', request: form, changed: { ...form, title: '' } },
     { what: 'what is masked', request: form, changed: { ...form, secretFields: ['a'] } },
     { what: 'the retention', request: credential, changed: { ...credential, retention: 'once' } },
@@ -85,9 +99,10 @@ describe('the digest of a request', () => {
     expect(askDigest(changed)).not.toBe(askDigest(request));
   });
 
-  test('the digest depends neither on the processor nor on rejected values', () => {
+  test('the digest depends neither on the processor, nor on rejected values, nor on the order of arguments', () => {
     expect(askDigest({ ...payment, processor: 'none' })).toBe(askDigest(payment));
     expect(askDigest({ ...credential, rejectedGeneration: 7 })).toBe(askDigest(credential));
+    expect(askDigest(withArguments('{"b":1,"a":2}'))).toBe(askDigest(withArguments('{"a":2,"b":1}')));
   });
 
   test('the digest depends neither on the order of members nor on absent members', () => {

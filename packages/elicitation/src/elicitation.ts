@@ -90,8 +90,16 @@ export interface ConfirmationTerms {
   /** The title as a short verb phrase, for the accepting button. */
   readonly action?: LocalText;
   readonly facts: readonly Fact[];
+  /** The arguments of the call that follows: the text of a JSON object, checked before it arrives here. */
+  readonly arguments?: string;
   readonly danger: Danger;
 }
+
+/** As digest and receipt contain them: they bind the arguments, and do not reveal them. */
+export type SignedConfirmationTerms = Omit<ConfirmationTerms, 'arguments'> & {
+  /** SHA-256 (base64url) of the arguments as canonical JSON, in which numbers keep their text. */
+  readonly argumentsDigest?: string;
+};
 
 export interface ConfirmationRequest extends AskedOnce {
   readonly kind: 'confirmation';
@@ -240,13 +248,45 @@ export function askDigest(request: UndigestedRequest): string {
   return digestOf(canonical);
 }
 
+export function signedTerms({ arguments: text, ...terms }: ConfirmationTerms): SignedConfirmationTerms {
+  return text === undefined ? terms : { ...terms, argumentsDigest: digestOf(canonicalText(text)) };
+}
+
+class NumberText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** ECMAScript 2026, of which TypeScript knows nothing yet: `source` is the text of a number, string, boolean or null. */
+type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown;
+const parse = JSON.parse as (text: string, reviver: Reviver) => unknown;
+
+/** Returns canonical JSON (RFC 8785), except that numbers keep their text: `canonicalize` would write `1.0` as `1`. */
+function canonicalText(json: string): string {
+  const write = (value: unknown): string => {
+    if (value instanceof NumberText) return value.text;
+    if (value === null || typeof value !== 'object') return JSON.stringify(value);
+    if (Array.isArray(value)) return `[${value.map(write).join(',')}]`;
+    const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${write(member)}`).join(',')}}`;
+  };
+  return write(
+    parse(json, (_, value, { source }) =>
+      typeof value === 'number' && source !== undefined ? new NumberText(source) : value,
+    ),
+  );
+}
+
 function essenceOf(request: UndigestedRequest): object {
   switch (request.kind) {
-    case 'payment':
-    case 'confirmation': {
+    case 'payment': {
       const { kind, terms } = request;
       return { kind, terms };
     }
+    case 'confirmation':
+      return { kind: request.kind, terms: signedTerms(request.terms) };
     case 'credential': {
       const { kind, name, title, fields, retention } = request;
       return { kind, name, title, fields, retention };

@@ -1,4 +1,4 @@
-import type { CompletedElicitation } from '@postern/elicitation';
+import { askDigest, type CompletedElicitation } from '@postern/elicitation';
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { createReceiptKeys, deriveReceiptKey, newReceiptKey } from './receipt-keys.ts';
@@ -55,6 +55,24 @@ describe('a receipt', () => {
       approval: { method: 'button', identity: 'loopback', at: '2026-10-01T12:00:30.250Z' },
     });
     expect(Object.keys(claims as object).filter(name => name.startsWith('processor'))).toEqual([]);
+  });
+
+  it('a receipt has the digest of the arguments, and not the arguments', async () => {
+    const { request, outcome } = approvedConfirmation;
+    if (request.kind !== 'confirmation' || outcome.kind !== 'confirmation') throw new Error('unreachable');
+    const called = { ...request, terms: { ...request.terms, arguments: '{"b":1.0,"a":"canary"}' } };
+    const digest = askDigest(called);
+    const receipt = await sign({
+      ...approvedConfirmation,
+      request: { ...called, digest },
+      outcome: { ...outcome, digest },
+    });
+    const claims = await claimsOf(receipt);
+    expect(claims).toMatchObject({
+      digest,
+      terms: { ...confirmationTerms, argumentsDigest: 'HXfdQw1Z165nXPFF8gigs24EQ1ZWnhEu0_F2WO-8tOY' },
+    });
+    expect(JSON.stringify(claims)).not.toContain('canary');
   });
 
   it('a receipt is always the same, regardless of the time and the order of members', async () => {

@@ -4,11 +4,12 @@ import {
   type CompletedElicitation,
   type ConfirmationOutcome,
   type ConfirmationRequest,
-  type ConfirmationTerms,
   type PaymentMode,
   type PaymentOutcome,
   type PaymentRequest,
   type PaymentTerms,
+  type SignedConfirmationTerms,
+  signedTerms,
 } from '@postern/elicitation';
 import canonicalize from 'canonicalize';
 import { CompactSign } from 'jose';
@@ -42,7 +43,7 @@ export type ReceiptClaims = {
       readonly processorReference?: string;
       readonly mode?: PaymentMode;
     }
-  | { readonly kind: 'confirmation'; readonly terms: ConfirmationTerms }
+  | { readonly kind: 'confirmation'; readonly terms: SignedConfirmationTerms }
 );
 
 export interface Receipts {
@@ -89,7 +90,8 @@ function claimsOf(p: { issuer: string; mcpServerId: string; elicitation: Complet
     digest,
     approval: approvalOf(outcome.approval),
   } as const;
-  if (approved.kind === 'confirmation') return { ...claims, kind: 'confirmation', terms: approved.request.terms };
+  if (approved.kind === 'confirmation')
+    return { ...claims, kind: 'confirmation', terms: signedTerms(approved.request.terms) };
   const { processor, processorReference, mode } = approved.outcome;
   return {
     ...claims,
