@@ -88,6 +88,7 @@ export { ProgrammingError } from './mistakes.ts';
 export {
   type ApprovedConfirmationTerms,
   type ApprovedPaymentTerms,
+  argumentsDigest,
   type Receipt,
   type ReceiptKind,
   type ReceiptOf,

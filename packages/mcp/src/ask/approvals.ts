@@ -8,7 +8,7 @@ import {
 } from '@postern/api';
 import { z } from 'zod/v4';
 import { GatewayError } from '../errors.ts';
-import { digestOf } from '../receipt/claims.ts';
+import { digestOf, signedTerms } from '../receipt/claims.ts';
 import { digest } from '../run/ask-log.ts';
 import { runSerially } from '../run/handler.ts';
 import type { AskSpec, ToolRun } from '../run/run.ts';
@@ -69,15 +69,17 @@ export async function confirm(
 const confirmOptionsSchema = askOptionsSchema.extend({ singleUse: z.literal(true).optional() });
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
-export function confirmationSpec(terms: ConfirmationTerms, options: ConfirmOptions): { spec: AskSpec; digest: string } {
-  const request = typeof terms === 'string' ? { title: terms } : terms;
+export function confirmationSpec(asked: ConfirmationTerms, options: ConfirmOptions): { spec: AskSpec; digest: string } {
+  const request = typeof asked === 'string' ? { title: asked } : asked;
   const confirmation = parseTerms('confirm', confirmationRequestSchema, request);
   const { title, danger } = confirmation;
+  const terms = signedTerms(confirmation);
   return {
-    digest: digestOf('confirmation', confirmation),
+    digest: digestOf('confirmation', terms),
     spec: {
       about: { kind: 'confirmation', title: textFor(title, options.locale), danger },
-      terms: confirmation,
+      // Without the arguments: what a run keeps of its terms may be named in an error.
+      terms,
       body: { kind: 'confirmation', confirmation, ...bodyOptions('confirm', options, confirmOptionsSchema) },
       needsRedemption: true,
     },

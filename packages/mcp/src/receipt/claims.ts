@@ -1,5 +1,6 @@
 /** The claims of a receipt, as docs/receipts.md describes them. */
 import { createHash } from 'node:crypto';
+import { ARGUMENT_LIMITS, canonicalJson, readJson } from '@postern/api';
 import canonicalize from 'canonicalize';
 import { z } from 'zod/v4';
 
@@ -28,6 +29,10 @@ const confirmationTerms = z.strictObject({
       z.strictObject({ type: z.literal('host'), label: localText, value: text }),
     ]),
   ),
+  argumentsDigest: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/)
+    .optional(),
   danger: z.enum(['normal', 'caution', 'destructive']),
 });
 
@@ -78,6 +83,22 @@ export type ReceiptTerms =
  */
 export function termsDigest({ kind, terms }: ReceiptTerms): string {
   return digestOf(kind, terms);
+}
+
+/**
+ * Returns the `argumentsDigest` of a receipt for these arguments, the text of a JSON object: SHA-256 (base64url) of its canonical JSON, in
+ * which numbers keep their text.
+ * @throws JsonTextError for a text that `confirm` refuses
+ */
+export function argumentsDigest(text: string): string {
+  return createHash('sha256')
+    .update(canonicalJson(readJson(text, ARGUMENT_LIMITS)))
+    .digest('base64url');
+}
+
+/** Returns the terms of a confirmation as its receipt has them. */
+export function signedTerms<T extends { readonly arguments?: string | undefined }>({ arguments: text, ...terms }: T) {
+  return text === undefined ? terms : { ...terms, argumentsDigest: argumentsDigest(text) };
 }
 
 /** Digest of the signed terms. @throws Error for text that is not valid Unicode, which has no canonical form */

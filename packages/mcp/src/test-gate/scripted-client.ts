@@ -10,7 +10,7 @@ import {
 import type { z } from 'zod/v4';
 import { GatewayError, PosternUsageError, parseStrictly } from '../errors.ts';
 import type { GatewayClient } from '../gateway/client.ts';
-import { digestOf } from '../receipt/claims.ts';
+import { digestOf, signedTerms } from '../receipt/claims.ts';
 import { type Asked, answerSchemas, type Outcome, type TestScript } from './script.ts';
 
 const LIFETIME_MS = 600_000;
@@ -149,7 +149,7 @@ export class ScriptedClient implements GatewayClient {
       case 'confirmation': {
         const { receipt } = answered(answerSchemas.confirmation, request, given);
         keep(redeemedAt => ({ elicitationId, redeemedAt, kind: 'confirmation', receipt }));
-        return { kind: 'confirmation', digest: digestOf('confirmation', request.confirmation), approval };
+        return { kind: 'confirmation', digest: digestOf('confirmation', signedTerms(request.confirmation)), approval };
       }
       case 'credential': {
         const { name, retention } = request.credential;

@@ -1,6 +1,6 @@
 import type { IssueElicitation, OutcomeBody, ProblemCode, RedeemedElicitationBody } from '@postern/api';
 import type { JWK } from 'jose';
-import { digestOf } from '../receipt/claims.ts';
+import { digestOf, signedTerms } from '../receipt/claims.ts';
 import { seal } from './contract-sealing.ts';
 import { sampleContent } from './sample-content.ts';
 
@@ -108,7 +108,7 @@ export function outcomeFor(request: IssueElicitation, at: string): OutcomeBody {
       };
     }
     case 'confirmation':
-      return { kind: 'confirmation', digest: digestOf('confirmation', request.confirmation), approval };
+      return { kind: 'confirmation', digest: digestOf('confirmation', signedTerms(request.confirmation)), approval };
     case 'credential':
       return { kind: 'credential', name: request.credential.name };
     case 'form':
