@@ -505,6 +505,7 @@ const confirmationRequest = z.object({
     title: localText,
     action: localText.optional(),
     facts: z.array(fact),
+    arguments: text.optional(),
     danger: z.enum(dangers),
   }),
 });
