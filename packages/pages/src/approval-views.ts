@@ -51,6 +51,21 @@ export type FactView = { readonly label: ForeignText } & (
   | { readonly type: 'host'; readonly value: string }
 );
 
+/** A text that is shown whole. At odd indexes are characters of which the code points are shown, because nobody would see them. */
+export type WholeText = readonly string[];
+
+/** A value among the arguments of a call. */
+export type ArgumentView =
+  | { readonly type: 'object'; readonly members: readonly ArgumentMember[] }
+  | { readonly type: 'array'; readonly elements: readonly ArgumentView[] }
+  | { readonly type: 'string'; readonly text: WholeText }
+  /** As sent: `1.0`, `1e2`. */
+  | { readonly type: 'number' | 'boolean' | 'null'; readonly text: string }
+  /** A secret by its name, which the page must not contain. */
+  | { readonly type: 'hidden' };
+
+export type ArgumentMember = readonly [name: WholeText, value: ArgumentView];
+
 /** The terms of a confirmation. */
 export interface ConfirmationFactsView {
   /** The action that the user confirms, in the MCP server's words. */
@@ -58,6 +73,8 @@ export interface ConfirmationFactsView {
   /** The same as a short verb phrase, for the accepting button. */
   readonly action?: ForeignText;
   readonly facts: readonly FactView[];
+  /** What is sent after a yes. */
+  readonly arguments?: readonly ArgumentMember[];
   readonly danger: 'normal' | 'caution' | 'destructive';
 }
 

@@ -1,16 +1,16 @@
 import { amountHtml } from './amounts.ts';
-import type { ConfirmationFactsView, FactView } from './approval-views.ts';
+import type { ArgumentMember, ArgumentView, ConfirmationFactsView, FactView, WholeText } from './approval-views.ts';
 import { type ForeignText, foreign } from './foreign-text.ts';
-import { type Html, html, ownText } from './html.ts';
+import { type Html, html, joinHtml, ownText } from './html.ts';
 import { fact, hostText } from './parts.ts';
 import { offsetTimeText } from './times.ts';
 import type { Translator } from './translator.ts';
 
 /**
- * Renders a confirmation: the MCP server's sentence and typed facts in a frame that names their author.
+ * Renders a confirmation: the MCP server's sentence and typed facts in a frame that names their author, and what is sent after a yes.
  */
 export function confirmationFacts(
-  { title, facts }: ConfirmationFactsView,
+  { title, facts, arguments: sent }: ConfirmationFactsView,
   names: { label: Html; mcpServer: ForeignText },
   t: Translator,
 ): Html {
@@ -21,7 +21,111 @@ export function confirmationFacts(
 <p class="statement-title" dir="auto">${foreign(title, t)}</p>
 ${list}
 <p class="claim">${t.html('confirmation.stated', { mcpServer: names.mcpServer })}</p>
+</section>
+${sent && sentSection(sent, t)}`;
+}
+
+/** What folds: rows beyond the first ones, values with more rows, and longer texts. */
+const foldAbove = { rows: 12, characters: 300 } as const;
+
+/** A rendered value, its rows while it is folded, and the values within it. */
+interface Rendered {
+  readonly markup: Html;
+  readonly rows: number;
+  readonly values: number;
+}
+
+/** What the section explains below its values. */
+interface Notes {
+  hasHidden?: true;
+  /** A code point that stands for its character. */
+  code?: string;
+}
+
+function sentSection(members: readonly ArgumentMember[], t: Translator): Html {
+  const notes: Notes = {};
+  const rendered = members.map(member => memberOf(member, notes, t));
+  const folds = rendered.findIndex((_, at) => sum(rendered.slice(0, at + 1), 'rows') > foldAbove.rows);
+  const [first, rest] = folds === -1 ? [rendered, []] : [rendered.slice(0, folds), rendered.slice(folds)];
+  const { hasHidden, code } = notes;
+  return html`<section class="statement sent" aria-labelledby="sent-heading">
+<h2 id="sent-heading">${t.html('sent.heading')}</h2>
+<div translate="no">${first.length === 0 ? literal('{ }').markup : listOf(first)}</div>
+${rest.length === 0 ? undefined : folded(t.html('risk.more', { count: sum(rest, 'values') }), listOf(rest))}
+${hasHidden && html`<p class="claim">${t.html('sent.hiddenWhy')}</p>`}
+${code === undefined ? undefined : html`<p class="claim">${t.html('sent.unseenWhy', { code: ownText(code) })}</p>`}
 </section>`;
+}
+
+function memberOf([name, value]: ArgumentMember, notes: Notes, t: Translator): Rendered {
+  const rendered = argumentValue(value, notes, t);
+  // An empty name would not be seen.
+  const shown = name.join('') === '' ? html`<q></q>` : html`<bdi>${wholeText(name, notes)}</bdi>`;
+  return { ...rendered, markup: html`<div><dt>${shown}</dt><dd>${rendered.markup}</dd></div>` };
+}
+
+function argumentValue(value: ArgumentView, notes: Notes, t: Translator): Rendered {
+  switch (value.type) {
+    case 'hidden':
+      notes.hasHidden = true;
+      return { rows: 1, values: 1, markup: html`<span class="hidden-value">${t.html('sent.hidden')}</span>` };
+    case 'string': {
+      const text = value.text.join('');
+      const rows = text.split('\n').length;
+      const markup = html`<q dir="auto">${wholeText(value.text, notes)}</q>`;
+      return rows > foldAbove.rows || text.length > foldAbove.characters
+        ? { rows: 1, values: 1, markup: folded(t.html('sent.characters', { count: [...text].length }), markup) }
+        : { rows, values: 1, markup };
+    }
+    case 'object': {
+      const members = value.members.map(member => memberOf(member, notes, t));
+      return members.length === 0 ? literal('{ }') : several(members, listOf(members), t);
+    }
+    case 'array': {
+      const elements = value.elements.map(element => argumentValue(element, notes, t));
+      const items = elements.map(({ markup }) => html`<li>${markup}</li>`);
+      return elements.length === 0 ? literal('[ ]') : several(elements, html`<ol>${items}</ol>`, t);
+    }
+    default:
+      return literal(value.text);
+  }
+}
+
+const literal = (text: string): Rendered => ({
+  rows: 1,
+  values: 1,
+  markup: html`<code dir="ltr">${ownText(text)}</code>`,
+});
+
+const listOf = (members: readonly Rendered[]): Html => html`<dl>${members.map(({ markup }) => markup)}</dl>`;
+
+function several(inner: readonly Rendered[], markup: Html, t: Translator): Rendered {
+  const rows = sum(inner, 'rows');
+  const values = sum(inner, 'values');
+  return rows > foldAbove.rows
+    ? { rows: 1, values, markup: folded(t.html('sent.values', { count: values }), markup) }
+    : { rows, values, markup };
+}
+
+const sum = (all: readonly Rendered[], what: 'rows' | 'values'): number =>
+  all.reduce((total, one) => total + one[what], 0);
+
+const folded = (summary: Html, markup: Html): Html =>
+  html`<details class="fold"><summary>${summary}</summary><div translate="no">${markup}</div></details>`;
+
+/** Renders a text with the code points of the characters that nobody would see. */
+function wholeText(text: WholeText, notes: Notes): Html {
+  return joinHtml(
+    text.map((piece, index) => {
+      if (index % 2 === 0) return ownText(piece);
+      const codes = Array.from(
+        piece,
+        character => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
+      );
+      notes.code ??= codes[0];
+      return html`<span class="unseen-code" dir="ltr">${ownText(codes.join(' '))}</span>`;
+    }),
+  );
 }
 
 /** Renders what the accepting button reads if the MCP server named the action: our verb first, so that it never reads "Decline". */

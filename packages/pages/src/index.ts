@@ -1,5 +1,7 @@
 export type {
   AmountView,
+  ArgumentMember,
+  ArgumentView,
   ConfirmationFactsView,
   FactView,
   PaymentFactsView,

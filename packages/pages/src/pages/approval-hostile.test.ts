@@ -39,6 +39,10 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
         { label: text, type: 'text', value: text },
         { label: text, type: 'number', value: 1 },
       ],
+      arguments: [
+        [[text], { type: 'string', text: [text] }],
+        [['list'], { type: 'array', elements: [{ type: 'string', text: ['', text] }] }],
+      ],
       danger: 'destructive',
     };
     const decision = {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { ConfirmationFactsView, FactView } from '../approval-views.ts';
+import type { ArgumentView, ConfirmationFactsView, FactView } from '../approval-views.ts';
 import type { ForeignText } from '../foreign-text.ts';
 import { catalogueOf, locales } from '../languages/languages.ts';
 import { sampleConfirmationView } from '../samples/sample-approval-views.ts';
+import { hostileStrings } from '../testing/hostile-strings.ts';
 import { expectOrder, textOf } from '../testing/page-assertions.ts';
 import { sampleContext as en } from '../testing/sample-context.ts';
 import { confirmationPage } from './confirmation-page.ts';
@@ -153,5 +154,93 @@ describe('the confirmation page', () => {
     expect(facts(markup)).toHaveLength(5);
     expect(markup).not.toContain('tone-danger');
     expect(markup).toContain('datetime="2026-03-04T14:24:00.000Z">');
+  });
+});
+
+describe('what is sent', () => {
+  const sentIn = (markup: string) => /<section class="statement sent".*?<\/section>/s.exec(markup)?.[0] ?? '';
+  const sent = (members: ConfirmationFactsView['arguments']) =>
+    sentIn(
+      confirmationPage(en, {
+        ...sampleConfirmationView,
+        confirmation: { title: 'x', danger: 'normal', facts: [], ...(members && { arguments: members }) },
+      }),
+    );
+  const text = (...pieces: string[]) => ({ type: 'string', text: pieces }) as const;
+  const number = (written: string) => ({ type: 'number', text: written }) as const;
+  const named = (...values: ArgumentView[]) => values.map((value, at) => [[`n${at}`], value] as const);
+  const folds = (markup: string) => markup.match(/<details/g)?.length ?? 0;
+
+  test('is a section of its own, and absent without arguments', () => {
+    expect(sent(undefined)).toBe('');
+    expect(sent([])).toContain('<code dir="ltr">{ }</code>');
+  });
+
+  test('is shown by its type, in the order sent', () => {
+    const markup = sent([
+      [['b'], number('1.0')],
+      [['a'], text('1.0')],
+      [
+        ['c'],
+        { type: 'array', elements: [{ type: 'null', text: 'null' }, text('null'), { type: 'array', elements: [] }] },
+      ],
+      [[''], { type: 'object', members: [[['d'], { type: 'boolean', text: 'true' }]] }],
+    ]);
+    expectOrder(markup, [
+      '<dt><bdi>b</bdi></dt><dd><code dir="ltr">1.0</code></dd>',
+      '<dt><bdi>a</bdi></dt><dd><q dir="auto">1.0</q></dd>',
+      '<ol><li><code dir="ltr">null</code></li><li><q dir="auto">null</q></li><li><code dir="ltr">[ ]</code></li></ol>',
+      '<dt><q></q></dt><dd><dl><div><dt><bdi>d</bdi></dt><dd><code dir="ltr">true</code></dd></div></dl></dd>',
+    ]);
+  });
+
+  test('shows code points in place of characters that nobody would see, and explains them', () => {
+    const markup = sent([[['n', '\u202e', ''], text('a', '\u{e0041}\u{e0042}', '\nb')]]);
+    expect(markup).toContain('<bdi>n<span class="unseen-code" dir="ltr">U+202E</span></bdi>');
+    expect(markup).toContain('<q dir="auto">a<span class="unseen-code" dir="ltr">U+E0041 U+E0042</span>\nb</q>');
+    expect(markup).not.toMatch(/[\u202e\u{e0000}-\u{e007f}]/u);
+    expect(markup.match(/<p class="claim">/g)).toHaveLength(1);
+  });
+
+  test('says that a value is hidden', () => {
+    const markup = sent(named({ type: 'array', elements: [{ type: 'hidden' }] }));
+    expect(markup).toContain('<li><span class="hidden-value">');
+    expect(markup.match(/<p class="claim">/g)).toHaveLength(1);
+    expect(sent(named(text('a')))).not.toContain('<p class="claim">');
+  });
+
+  test('folds long texts, values with many rows, and the rows beyond the first', () => {
+    const list = (length: number): ArgumentView => ({ type: 'array', elements: Array(length).fill(number('1')) });
+    expect(folds(sent(named(text('x'.repeat(300)), text('x\n'.repeat(11)))))).toBe(1);
+    expect(folds(sent(named(text('x'.repeat(301)))))).toBe(1);
+    expect(folds(sent(named(text('x\n'.repeat(12)))))).toBe(1);
+    expect(folds(sent(named(list(12))))).toBe(0);
+    expect(folds(sent(named(list(13), number('2'))))).toBe(1);
+    expect(folds(sent(named(...Array(12).fill(number('1')))))).toBe(0);
+    const rest = sent(named(...Array(20).fill(number('1'))));
+    expect(folds(rest)).toBe(1);
+    expect(rest.split('<details')[0]?.match(/<dt>/g)).toHaveLength(12);
+  });
+
+  test('contains every text whole, whatever folds', () => {
+    /** Every hostile text as a name and as a value, in objects and lists of this many. */
+    const nest = (texts: readonly string[], size: number): ArgumentView => {
+      const inner = texts.slice(size).length === 0 ? number('-1e400') : nest(texts.slice(size), size);
+      const members = texts.slice(0, size).map(one => [[one], text(one.repeat(3))] as const);
+      return { type: 'object', members: [...members, [['more'], { type: 'array', elements: [inner, text('end')] }]] };
+    };
+    const textsIn = (one: ArgumentView): string[] => {
+      if (one.type === 'object') return one.members.flatMap(([name, inner]) => [name.join(''), ...textsIn(inner)]);
+      if (one.type === 'array') return one.elements.flatMap(textsIn);
+      return one.type === 'hidden' ? [] : one.type === 'string' ? [...one.text] : [one.text];
+    };
+    const written = (texts: readonly string[]) => texts.filter(one => !['', 'n0'].includes(one));
+    for (const size of [3, 12, 13, hostileStrings.length]) {
+      const value = nest(hostileStrings, size);
+      const shown = [...sent(named(value)).matchAll(/<(q|bdi|code)[^>]*>(.*?)<\/\1>/gs)].map(([, , inner = '']) =>
+        inner.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))),
+      );
+      expect(written(shown)).toEqual(textsIn(value));
+    }
   });
 });

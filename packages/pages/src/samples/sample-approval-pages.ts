@@ -11,11 +11,13 @@ import { paymentPage } from '../pages/payment-page.ts';
 import { receiptPage } from '../pages/receipt-page.ts';
 import type { PageContext } from '../views.ts';
 import {
+  extremeCall,
   extremeConfirmation,
   extremePayment,
   extremePaymentDone,
   extremePaymentView,
   fileStore,
+  sampleCall,
   sampleCharge,
   sampleConfirmation,
   sampleConfirmationView,
@@ -172,6 +174,25 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
       shown: 'shown-value',
     });
   },
+  'confirmation-of-call': context =>
+    confirmationPage(context, {
+      ...sampleConfirmationView,
+      confirmation: sampleCall,
+      message: { en: 'The minutes are ready.', de: 'Das Protokoll ist fertig.' },
+      requestedBy: { mcpClient: 'Desk Assistant', tool: 'send_email' },
+    }),
+  'confirmation-of-extreme-call': context =>
+    confirmationPage(context, { ...sampleConfirmationView, mcpServer: longMcpServer, confirmation: extremeCall }),
+  'receipt-of-call': context =>
+    receiptPage(context, {
+      ...confirmed,
+      ...onReceipt,
+      confirmation: sampleCall,
+      kind: 'confirmation',
+      method: 'button',
+      receiptNumber: samplePaymentDone.receiptNumber,
+      person: samplePaymentDone.person,
+    }),
   confirmed: context => confirmedPage(context, { ...confirmed, returnHref: 'https://files.northwind.example/back' }),
   'confirmed-plain': context =>
     confirmedPage(context, {

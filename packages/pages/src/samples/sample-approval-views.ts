@@ -1,5 +1,12 @@
 /** Sample views of the payment and confirmation pages, with ordinary and extreme content. */
-import type { AmountView, ConfirmationFactsView, PaymentFactsView } from '../approval-views.ts';
+import type {
+  AmountView,
+  ArgumentMember,
+  ArgumentView,
+  ConfirmationFactsView,
+  PaymentFactsView,
+  WholeText,
+} from '../approval-views.ts';
 import type { McpServerView } from '../views.ts';
 import { extremeConnect, longHost, longMcpServer, longWord, sampleConnect, samplePerson } from './sample-views.ts';
 
@@ -114,6 +121,53 @@ export const extremeConfirmation: ConfirmationFactsView = {
     { label: 'Moment', type: 'time', value: '9999-12-31T23:59:59-11:59' },
     { label: 'Host', type: 'host', value: longHost },
   ],
+  danger: 'destructive',
+};
+
+const whole = (text: string): WholeText => text.split(/((?:[^\P{C}\n])+)/u);
+
+/** Arguments as the gateway passes them. A text that begins with # is a number, and null is a secret. */
+const sampleArguments = (members: object): readonly ArgumentMember[] =>
+  Object.entries(members).map(([name, value]) => [whole(name), sampleArgument(value)]);
+
+function sampleArgument(value: unknown): ArgumentView {
+  if (value === null) return { type: 'hidden' };
+  if (typeof value === 'boolean') return { type: 'boolean', text: String(value) };
+  if (Array.isArray(value)) return { type: 'array', elements: value.map(sampleArgument) };
+  if (typeof value === 'object') return { type: 'object', members: sampleArguments(value) };
+  const text = String(value);
+  return text.startsWith('#') ? { type: 'number', text: text.slice(1) } : { type: 'string', text: whole(text) };
+}
+
+export const sampleCall: ConfirmationFactsView = {
+  title: { en: 'Send an e-mail', de: 'Eine E-Mail senden' },
+  action: { en: 'Send', de: 'Senden' },
+  facts: [],
+  arguments: sampleArguments({
+    to: ['bob@northwind.example', 'carol@fabrikam.example'],
+    subject: 'Minutes of the 4th of March',
+    body: 'Dear all,\n\nhere are the minutes. Please\u200b send corrections by Friday.\n\nAlice',
+    attachments: [{ name: 'minutes.pdf', pages: '#12', isSigned: false }],
+    priority: '#1.0',
+    smtp_password: null,
+    replyTo: {},
+  }),
+  danger: 'caution',
+};
+
+export const extremeCall: ConfirmationFactsView = {
+  title: `${longWord} ${longWord}`,
+  facts: [],
+  arguments: sampleArguments({
+    [longWord]: longWord.repeat(8),
+    [`${longWord}\u202e`]: `\u202e${longWord}\u{e0041}\u{e0042}`,
+    'مرحبا بالعالم': 'مرحبا (نص) 123 github.com',
+    '': `#${'9'.repeat(90)}`,
+    token: null,
+    nested: Array.from({ length: 7 }).reduce<unknown>(inner => ({ [`level ${longWord}`]: [inner] }), 'deep'),
+    many: Array.from({ length: 40 }, (_, at) => ({ id: `#${at}`, word: 'word '.repeat(at) })),
+    empty: [[], {}],
+  }),
   danger: 'destructive',
 };
 

@@ -147,6 +147,14 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.notice.terms_changed':
     'Es wurde nichts bestätigt. Bitte sehen Sie sich die Angaben noch einmal an und entscheiden Sie dann.',
 
+  'sent.heading': 'Was gesendet wird',
+  'sent.hidden': 'Ausgeblendet',
+  'sent.hiddenWhy':
+    'Werte mit dem Namen eines Geheimnisses, etwa eines Passworts, sind hier ausgeblendet. Was Sie bestätigen, schließt sie ein.',
+  'sent.unseenWhy': 'Codes wie {code} stehen für Zeichen, die Sie nicht sehen würden.',
+  'sent.values': { plural: 'count', one: '{count} Wert', other: '{count} Werte' },
+  'sent.characters': { plural: 'count', one: '{count} Zeichen', other: '{count} Zeichen' },
+
   'confirmed.heading': 'Sie haben bestätigt',
   'confirmed.label': 'Was Sie bestätigt haben',
   'confirmed.at': 'Bestätigt am',

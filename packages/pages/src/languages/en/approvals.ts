@@ -166,6 +166,17 @@ export const approvals = {
     'Nothing was confirmed, because you signed in too long ago. Sign in again, then decide.',
   'confirmation.notice.terms_changed': 'Nothing was confirmed. Please look at the details once more, then decide.',
 
+  'sent.heading': noted('What is sent', 'Above the exact data that an app sends after the person confirms.'),
+  'sent.hidden': noted('Hidden', 'Replaces a password or another secret.'),
+  'sent.hiddenWhy':
+    'Values with the name of a secret, such as a password, are hidden here. What you confirm includes them.',
+  'sent.unseenWhy': noted(
+    'Codes such as {code} stand for characters that you would not see.',
+    '{code} is a code such as U+200B.',
+  ),
+  'sent.values': { plural: 'count', one: '{count} value', other: '{count} values' },
+  'sent.characters': { plural: 'count', one: '{count} character', other: '{count} characters' },
+
   'confirmed.heading': 'You confirmed',
   'confirmed.label': 'What you confirmed',
   'confirmed.at': 'Confirmed on',

@@ -144,6 +144,14 @@ export const approvals: Texts<'approvals'> = {
     'No se ha confirmado nada, porque iniciaste sesión hace demasiado tiempo. Inicia sesión de nuevo y decide después.',
   'confirmation.notice.terms_changed': 'No se ha confirmado nada. Revisa los detalles de nuevo y decide después.',
 
+  'sent.heading': 'Lo que se envía',
+  'sent.hidden': 'Oculto',
+  'sent.hiddenWhy':
+    'Aquí se ocultan los valores con nombre de secreto, como una contraseña. Lo que confirmas los incluye.',
+  'sent.unseenWhy': 'Los códigos como {code} representan caracteres que no verías.',
+  'sent.values': { plural: 'count', one: '{count} valor', other: '{count} valores' },
+  'sent.characters': { plural: 'count', one: '{count} carácter', other: '{count} caracteres' },
+
   'confirmed.heading': 'Has confirmado',
   'confirmed.label': 'Lo que has confirmado',
   'confirmed.at': 'Confirmado el',

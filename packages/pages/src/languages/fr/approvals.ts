@@ -144,6 +144,14 @@ export const approvals: Texts<'approvals'> = {
     'Rien n’a été confirmé, car votre connexion est trop ancienne. Reconnectez-vous, puis décidez.',
   'confirmation.notice.terms_changed': 'Rien n’a été confirmé. Veuillez vérifier de nouveau les détails, puis décidez.',
 
+  'sent.heading': 'Ce qui est envoyé',
+  'sent.hidden': 'Masqué',
+  'sent.hiddenWhy':
+    'Les valeurs qui portent le nom d’un secret, comme un mot de passe, sont masquées ici. Ce que vous confirmez les comprend.',
+  'sent.unseenWhy': 'Les codes comme {code} représentent des caractères que vous ne verriez pas.',
+  'sent.values': { plural: 'count', one: '{count} valeur', other: '{count} valeurs' },
+  'sent.characters': { plural: 'count', one: '{count} caractère', other: '{count} caractères' },
+
   'confirmed.heading': 'Vous avez confirmé',
   'confirmed.label': 'Ce que vous avez confirmé',
   'confirmed.at': 'Confirmé le',

@@ -141,6 +141,14 @@ export const approvals: Texts<'approvals'> = {
     'ログインから時間が経ちすぎているため、許可されませんでした。もう一度ログインしてから選択してください。',
   'confirmation.notice.terms_changed': 'まだ許可されていません。内容をもう一度確認してから選択してください。',
 
+  'sent.heading': '送信される内容',
+  'sent.hidden': '非表示',
+  'sent.hiddenWhy':
+    'パスワードなど、秘密を示す名前の値はここでは表示されません。許可する内容には、これらの値も含まれます。',
+  'sent.unseenWhy': '{code} のような記号は、そのままでは見えない文字を表しています。',
+  'sent.values': '{count}個の値',
+  'sent.characters': '{count}文字',
+
   'confirmed.heading': '許可しました',
   'confirmed.label': '許可した内容',
   'confirmed.at': '許可日時',

@@ -121,6 +121,13 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.notice.sign_in_again': '由于您登录的时间已久，没有确认任何内容。请重新登录后再作决定。',
   'confirmation.notice.terms_changed': '没有确认任何内容。请再次查看详细信息，然后再作决定。',
 
+  'sent.heading': '将发送的内容',
+  'sent.hidden': '已隐藏',
+  'sent.hiddenWhy': '名称属于机密信息（例如密码）的值在此处已隐藏。您确认的内容包含这些值。',
+  'sent.unseenWhy': '{code} 这样的代码表示您看不见的字符。',
+  'sent.values': '{count} 个值',
+  'sent.characters': '{count} 个字符',
+
   'confirmed.heading': '您已确认',
   'confirmed.label': '您确认的内容',
   'confirmed.at': '确认时间',

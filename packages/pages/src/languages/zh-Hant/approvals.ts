@@ -122,6 +122,13 @@ export const approvals: Texts<'approvals'> = {
   'confirmation.notice.sign_in_again': '由於您登入的時間已久，沒有確認任何內容。請重新登入後再決定。',
   'confirmation.notice.terms_changed': '沒有確認任何內容。請再次查看詳細資料，然後再決定。',
 
+  'sent.heading': '將傳送的內容',
+  'sent.hidden': '已隱藏',
+  'sent.hiddenWhy': '名稱屬於機密資訊（例如密碼）的值在此處已隱藏。您確認的內容包含這些值。',
+  'sent.unseenWhy': '{code} 這樣的代碼表示您看不見的字元。',
+  'sent.values': '{count} 個值',
+  'sent.characters': '{count} 個字元',
+
   'confirmed.heading': '您已確認',
   'confirmed.label': '您確認的內容',
   'confirmed.at': '確認時間',
