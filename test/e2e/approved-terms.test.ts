@@ -117,6 +117,7 @@ const tampered: readonly [AskedKind, string, string, string][] = [
   ['confirmation', 'the title', 'Delete the repository', 'Keep the repository'],
   ['confirmation', 'the action', '"action":"Delete repository"', '"action":"Keep repository"'],
   ['confirmation', 'a fact', '"value":3', '"value":0'],
+  ['confirmation', 'an argument', '\\"depth\\":1.0', '\\"depth\\":1.1'],
   ['confirmation', 'the danger', '"danger":"destructive"', '"danger":"normal"'],
   ['credential', 'a field', '"label":"API key"', '"label":"Password"'],
   ['credential', 'the retention', '"retention":"once"', '"retention":"lasting"'],

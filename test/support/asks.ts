@@ -23,6 +23,7 @@ export const deletion = {
     { type: 'text', label: 'Repository', value: 'postern/attic' },
     { type: 'number', label: 'Open issues', value: 3 },
   ],
+  arguments: '{"repo":"attic","depth":1.0}',
   danger: 'destructive',
 } satisfies Input<'confirmation'>['confirmation'];
 
