@@ -23,7 +23,12 @@ test('arguments are bound by their digest, and the run keeps nothing else of the
   const { digest, spec } = confirmationSpec(call, {});
   const signed = { title: 'Send it', facts: [], danger: 'normal' as const };
   expect(argumentsDigest('{"a":"canary","b":1.0}')).toBe('HXfdQw1Z165nXPFF8gigs24EQ1ZWnhEu0_F2WO-8tOY');
-  expect(digest).toBe(termsDigest({ kind: 'confirmation', terms: { ...signed, argumentsDigest: 'HXfdQw1Z165nXPFF8gigs24EQ1ZWnhEu0_F2WO-8tOY' } }));
+  expect(digest).toBe(
+    termsDigest({
+      kind: 'confirmation',
+      terms: { ...signed, argumentsDigest: 'HXfdQw1Z165nXPFF8gigs24EQ1ZWnhEu0_F2WO-8tOY' },
+    }),
+  );
   expect(confirmationSpec({ ...call, arguments: '{"a":"canary","b":1.0}' }, {}).digest).toBe(digest);
   expect(confirmationSpec({ ...call, arguments: '{"b":1,"a":"canary"}' }, {}).digest).not.toBe(digest);
   expect(spec.body).toMatchObject({ confirmation: { arguments: '{"b":1.0,"a":"canary"}' } });
