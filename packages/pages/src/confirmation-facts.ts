@@ -113,19 +113,26 @@ const sum = (all: readonly Rendered[], what: 'rows' | 'values'): number =>
 const folded = (summary: Html, markup: Html): Html =>
   html`<details class="fold"><summary>${summary}</summary><div translate="no">${markup}</div></details>`;
 
-/** Renders a text with the code points of the characters that nobody would see. */
+/** Renders a text with the code points of the characters that nobody would see. Thousands may be the same. */
 function wholeText(text: WholeText, notes: Notes): Html {
+  const known = new Map<string, Html>();
   return joinHtml(
     text.map((piece, index) => {
       if (index % 2 === 0) return ownText(piece);
-      const codes = Array.from(
-        piece,
-        character => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
-      );
-      notes.code ??= codes[0];
-      return html`<span class="unseen-code" dir="ltr">${ownText(codes.join(' '))}</span>`;
+      const codes = known.get(piece) ?? codesOf(piece, notes);
+      known.set(piece, codes);
+      return codes;
     }),
   );
+}
+
+function codesOf(piece: string, notes: Notes): Html {
+  const codes = Array.from(piece, character => {
+    const hex = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
+    return `U+${hex.padStart(4, '0')}`;
+  });
+  notes.code ??= codes[0];
+  return html`<span class="unseen-code" dir="ltr">${ownText(codes.join(' '))}</span>`;
 }
 
 /** Renders what the accepting button reads if the MCP server named the action: our verb first, so that it never reads "Decline". */
