@@ -1,4 +1,5 @@
 import {
+  ARGUMENT_LIMITS,
   MAX_CREDENTIAL_LENGTH,
   MAX_FORM_BYTES,
   MAX_FORM_OPTIONS,
@@ -43,6 +44,10 @@ const fixed: readonly (readonly [string, string])[] = [
   ['options of a choice', `${MAX_FORM_OPTIONS}`],
   ['schema of a form', kib(MAX_FORM_BYTES)],
   ['text of a form, value of a credential', `${MAX_FORM_TEXT_LENGTH} and ${MAX_CREDENTIAL_LENGTH} characters`],
+  [
+    'arguments of a confirmation',
+    `${kib(ARGUMENT_LIMITS.bytes)}, ${ARGUMENT_LIMITS.values} values, ${ARGUMENT_LIMITS.depth} levels`,
+  ],
   ['checks of a typed credential', `${CHECKS} in ${seconds(CHECKS_WITHIN_MS)}, per user and credential`],
   ['passkeys of a user', `${MAX_PASSKEYS}`],
   ['request body', kib(MAX_BODY_BYTES)],
