@@ -1,7 +1,5 @@
 export type {
   AmountView,
-  ArgumentMember,
-  ArgumentView,
   ConfirmationFactsView,
   FactView,
   PaymentFactsView,

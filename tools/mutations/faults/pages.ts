@@ -387,9 +387,9 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'a secret among the arguments of a call is shown',
     breaks: 'rule: a page never contains what it hides',
-    file: 'services/gateway/src/payments/confirmation-pages.ts',
-    original: 'argumentView(value, isSecret || isSecretName(name))',
-    replacement: 'argumentView(value, isSecret)',
+    file: 'services/gateway/src/payments/shown-arguments.ts',
+    original: 'shown(value, isSecret || isSecretName(name))',
+    replacement: 'shown(value, isSecret)',
     foundBy: ['test/e2e/confirmation.test.ts'],
   },
   {

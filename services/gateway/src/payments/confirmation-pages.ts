@@ -1,13 +1,5 @@
-import { ARGUMENT_LIMITS, isSecretName, type JsonNode, readJson, unseenApart } from '@postern/api';
 import { type ElicitationOf, type Fact, RequestChangedError } from '@postern/elicitation';
-import {
-  type ArgumentMember,
-  type ArgumentView,
-  type ConfirmationFactsView,
-  confirmationPage,
-  confirmedPage,
-  type FactView,
-} from '@postern/pages';
+import { type ConfirmationFactsView, confirmationPage, confirmedPage, type FactView } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
@@ -15,6 +7,7 @@ import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type Approvals, shownTerms } from './approvals.ts';
 import { amountView } from './payment-pages.ts';
+import { shownArguments } from './shown-arguments.ts';
 
 export interface ConfirmationPagesDeps {
   readonly approvals: Approvals;
@@ -82,32 +75,7 @@ export function createConfirmationPages(pages: PageKit<ConfirmationPagesDeps>): 
 
 export function confirmationFactsOf({ request }: ElicitationOf<'confirmation'>): ConfirmationFactsView {
   const { facts, arguments: text, ...terms } = request.terms;
-  return { ...terms, facts: facts.map(factView), ...(text === undefined ? {} : { arguments: argumentsOf(text) }) };
-}
-
-function argumentsOf(text: string): readonly ArgumentMember[] {
-  const node = readJson(text, ARGUMENT_LIMITS);
-  if (node.type !== 'object') throw new TypeError('Arguments are an object.');
-  return membersOf(node.members, false);
-}
-
-/** Secrets by their names never reach a page. The digest binds them all the same. */
-const membersOf = (members: ReadonlyMap<string, JsonNode>, isSecret: boolean): ArgumentMember[] =>
-  Array.from(members, ([name, value]) => [unseenApart(name), argumentView(value, isSecret || isSecretName(name))]);
-
-function argumentView(node: JsonNode, isSecret: boolean): ArgumentView {
-  switch (node.type) {
-    case 'object':
-      return { type: node.type, members: membersOf(node.members, isSecret) };
-    case 'array':
-      return { type: node.type, elements: node.elements.map(element => argumentView(element, isSecret)) };
-    case 'string':
-      return isSecret ? { type: 'hidden' } : { type: node.type, text: unseenApart(node.text) };
-    case 'number':
-      return isSecret ? { type: 'hidden' } : node;
-    default:
-      return node;
-  }
+  return { ...terms, facts: facts.map(factView), ...(text === undefined ? {} : { arguments: shownArguments(text) }) };
 }
 
 function factView(fact: Fact): FactView {
