@@ -62,16 +62,19 @@ export function workspacePackages(): readonly WorkspacePackage[] {
 
 /** A file without importers is an entry point, not test support. */
 function markTestSupport(files: readonly SourceFile[]): readonly SourceFile[] {
-  const importersOf = (path: string) =>
-    files.filter(file =>
-      file.imports.some(({ specifier }) => specifier.startsWith('.') && resolveRelative(file.path, specifier) === path),
-    );
-  const marked = files.map(file => {
-    const importers = importersOf(file.path);
-    return file.isTest || importers.length === 0 ? file : { ...file, isTest: importers.every(({ isTest }) => isTest) };
-  });
-  const settled = marked.every((file, index) => file.isTest === files[index]?.isTest);
-  return settled ? marked : markTestSupport(marked);
+  const importers = new Map<string, string[]>(files.map(({ path }) => [path, []]));
+  for (const { path, imports } of files)
+    for (const { specifier } of imports)
+      if (specifier.startsWith('.')) importers.get(join(dirname(path), specifier))?.push(path);
+  const tests = new Set(files.filter(({ isTest }) => isTest).map(({ path }) => path));
+  const isSupport = ([path, by]: [string, readonly string[]]) =>
+    !tests.has(path) && by.length > 0 && by.every(each => tests.has(each));
+  let found = [...importers].filter(isSupport);
+  while (found.length > 0) {
+    for (const [path] of found) tests.add(path);
+    found = [...importers].filter(isSupport);
+  }
+  return files.map(file => ({ ...file, isTest: tests.has(file.path) }));
 }
 
 /** Name and dependencies of the package in a folder of the repository. */
