@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiKeyRequest, deletion, issueFor, paymentOf } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { goOnToFirstPasskey, newPerson, signIn } from '../support/browser.ts';
+import { goOnToFirstPasskey, newPerson, openSignedIn, type Person } from '../support/browser.ts';
 import { type AskedKind, askedKinds } from '../support/every-kind.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { isShortRun } from '../support/run-size.ts';
@@ -117,10 +117,11 @@ const press = (page: Page, action: string) => page.locator(`form[action$="/${act
 type Inspect = (page: Page, name: string) => Promise<void>;
 
 /** Goes through the whole flow and checks every page. */
-async function walk(page: Page, user: string, kind: AskedKind, inspect: Inspect): Promise<void> {
-  const { url, elicitationId } = await issueFor(world, user, { ...asks[kind](), ...extras });
-  await page.goto(url);
-  if (await page.getByRole('link', { name: 'Continue to sign-in' }).isVisible()) await signIn(page, user);
+async function walk(person: Person, kind: AskedKind, inspect: Inspect): Promise<void> {
+  const { name: user, page } = person;
+  const issued = await issueFor(world, user, { ...asks[kind](), ...extras });
+  const { url, elicitationId } = issued;
+  await openSignedIn(person, world, issued);
   await page.locator('form[action$="/accept"]').waitFor();
   await inspect(page, `${kind}: question`);
   if (kind === 'credential' || kind === 'form') {
@@ -147,7 +148,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     found.length = 0;
-    await walk(person.page, user, kind, inspect);
+    await walk(person, kind, inspect);
     expect(found).toEqual([]);
   });
 
@@ -155,9 +156,9 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
-    const { url, elicitationId } = await issueFor(world, user, asks[kind]());
-    await page.goto(url);
-    await signIn(page, user);
+    const issued = await issueFor(world, user, asks[kind]());
+    await openSignedIn(person, world, issued);
+    const { url, elicitationId } = issued;
     await press(page, 'decline');
     await page.waitForURL(url);
     expect(await layoutFaults(page)).toEqual([]);
@@ -168,9 +169,9 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
-    const { url } = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
-    await page.goto(url);
-    await signIn(page, user);
+    const issued = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
+    await openSignedIn(person, world, issued);
+    const { url } = issued;
     await page.getByRole('button', { name: 'Confirm: Delete repository', exact: true }).click();
     await page.waitForURL(url);
     await page.goto(`${url}/receipt`);
@@ -182,9 +183,9 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
-    const { url, elicitationId } = await issueFor(world, user, paymentOf());
-    await page.goto(url);
-    await signIn(page, user);
+    const issued = await issueFor(world, user, paymentOf());
+    await openSignedIn(person, world, issued);
+    const { url, elicitationId } = issued;
     await press(page, 'accept');
     await page.locator('a.button.accent').waitFor();
     expect(await layoutFaults(page)).toEqual([]);
@@ -201,13 +202,13 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
-    const { url, elicitationId } = await issueFor(
+    const issued = await issueFor(
       world,
       user,
       paymentOf({ processor: 'none', amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] }),
     );
-    await page.goto(url);
-    await signIn(page, user);
+    await openSignedIn(person, world, issued);
+    const { url, elicitationId } = issued;
     await goOnToFirstPasskey(page, user);
     await page.waitForURL(/\/passkey$/);
     expect(await layoutFaults(page)).toEqual([]);
@@ -234,7 +235,7 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
       const found = [...(isShortRun ? [] : await axeFindings(inspected)), ...(await layoutFaults(inspected))];
       findings.push(...found.map(finding => `${name}: ${finding}`));
     };
-    for (const kind of askedKinds) await walk(page, user, kind, inspect);
+    for (const kind of askedKinds) await walk(person, kind, inspect);
 
     const ofStripe = () => paymentOf({ amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] });
     const payment = await issueFor(world, user, ofStripe());

@@ -2,7 +2,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, visitorFor } from '../support/asks.ts';
-import { newPerson, signIn } from '../support/browser.ts';
+import { newPerson, openSignedIn, type Person } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -24,10 +24,10 @@ type Schema = FormAsk['requestedSchema'];
 const field = (page: Page, name: string) => page.locator(`[name="field.${name}"]`);
 const send = (page: Page) => page.locator('form[action$="/accept"] button').click();
 
-async function opened(page: Page, user: string, form: FormAsk) {
-  const issued = await issueFor(world, user, { kind: 'form', form });
-  await page.goto(issued.url);
-  if (await page.getByRole('link', { name: 'Continue to sign-in' }).isVisible()) await signIn(page, user);
+async function opened(person: Person, form: FormAsk) {
+  const { name, page } = person;
+  const issued = await issueFor(world, name, { kind: 'form', form });
+  await openSignedIn(person, world, issued);
   await page.locator('form[action$="/accept"]').waitFor();
   return issued;
 }
@@ -76,7 +76,7 @@ describe('S34: a form that a user fills in', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
-    const { elicitationId, url } = await opened(page, user, { title: 'Everything', requestedSchema: everything });
+    const { elicitationId, url } = await opened(person, { title: 'Everything', requestedSchema: everything });
     await field(page, 'text').fill('  tëxt 🙂 ');
     await field(page, 'long').fill('first line\nsecond "line" <b>&amp;</b>');
     await field(page, 'email').fill('alice@example.com');
@@ -139,7 +139,7 @@ describe('S34: a form that a user fills in', () => {
     );
     properties['text'] = { type: 'string', default: content.text };
     properties['number'] = { type: 'number', default: content.number };
-    const { elicitationId, url } = await opened(page, user, {
+    const { elicitationId, url } = await opened(person, {
       requestedSchema: { type: 'object', properties } as Schema,
     });
     expect(await field(page, 'text').inputValue()).toBe(content.text);
@@ -153,7 +153,7 @@ describe('S34: a form that a user fills in', () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
-    const { elicitationId, url } = await opened(page, user, { requestedSchema: everything });
+    const { elicitationId, url } = await opened(person, { requestedSchema: everything });
     await field(page, 'text').fill('x');
     await field(page, 'email').fill('not an address');
     await field(page, 'link').fill('example');
@@ -199,7 +199,7 @@ describe('S34: a form that a user fills in', () => {
       properties: { value: { type: 'boolean', title: 'Release it now?' } },
       required: ['value'],
     };
-    const { elicitationId } = await opened(person.page, user, { requestedSchema });
+    const { elicitationId } = await opened(person, { requestedSchema });
     await person.page.getByRole('button', { name, exact: true }).click();
     expect((await world.api.read(elicitationId, 20)).body.status).toBe(status);
     if (content !== undefined) expect((await world.api.redeem(elicitationId)).body.content).toEqual(content);

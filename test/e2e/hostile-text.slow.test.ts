@@ -2,7 +2,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor } from '../support/asks.ts';
-import { newPerson, type Person, signIn } from '../support/browser.ts';
+import { newPerson, openSignedIn, type Person } from '../support/browser.ts';
 import { askFor, startWorld, type World } from '../support/world.ts';
 
 /** Texts of a hostile MCP server, which the page shows as plain text. */
@@ -147,11 +147,10 @@ beforeAll(async () => {
   ]);
   user = world.subject();
   person = await newPerson(browser, user);
-  const { url, elicitationId } = await issueFor(world, user, kinds.payment.ask([]));
-  await person.page.goto(url);
-  await signIn(person.page, user);
+  const issued = await issueFor(world, user, kinds.payment.ask([]));
+  await openSignedIn(person, world, issued);
   await person.page.locator('form[action$="/accept"]').waitFor();
-  await world.api.cancel(elicitationId);
+  await world.api.cancel(issued.elicitationId);
   person.page.on('request', request => {
     if (!request.url().startsWith(world.publicUrl)) foreign.push(request.url());
   });

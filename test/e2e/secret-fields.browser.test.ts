@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
 import { issueFor } from '../support/asks.ts';
-import { newPerson, type Person, signIn } from '../support/browser.ts';
+import { newPerson, openSignedIn, type Person } from '../support/browser.ts';
 import { watchServedText } from '../support/served-text.ts';
 import { startWorld, type World } from '../support/world.ts';
 
@@ -78,9 +78,7 @@ const typedOn = (page: Page): Promise<string[]> =>
 
 async function opened(person: Person, ask: Parameters<typeof issueFor>[2]) {
   const issued = await issueFor(world, person.name, ask);
-  await person.page.goto(issued.url);
-  if (await person.page.getByRole('link', { name: 'Continue to sign-in' }).isVisible())
-    await signIn(person.page, person.name);
+  await openSignedIn(person, world, issued);
   await person.page.locator('form[action$="/accept"]').waitFor();
   return issued;
 }
