@@ -35,7 +35,7 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'services/gateway/src/cli/admin-door.test.ts': ['admin-door.ts'],
   'services/gateway/src/sealing/key-services/vault-transit.test.ts': ['vault-transit.ts'],
   'test/check/any-answers.slow.test.ts': ['inspect-server.ts', 'inspect-server.ts 2', 'public-url-check.ts'],
-  'test/outbound/mcp-server.test.ts': ['client.ts', 'client.ts 2', 'client.ts 3', 'authorize.ts', 'verifier.ts'],
+  'test/outbound/mcp-server.slow.test.ts': ['client.ts', 'client.ts 2', 'client.ts 3', 'authorize.ts', 'verifier.ts'],
 };
 
 /** Outbound calls: `fetch` under any name with an argument, request functions of Node, and libraries that send requests. */

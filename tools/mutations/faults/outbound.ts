@@ -120,7 +120,7 @@ export const outboundFaults: readonly Fault[] = [
     file: 'packages/mcp/src/safe-http.ts',
     original: 'if (text.length > maxLength) return undefined;',
     replacement: '',
-    foundBy: ['test/outbound/mcp-server.test.ts'],
+    foundBy: ['test/outbound/mcp-server.slow.test.ts'],
     only: 'the tool reads only a small part of a flood',
   },
   {
@@ -129,7 +129,7 @@ export const outboundFaults: readonly Fault[] = [
     file: 'packages/mcp/src/gateway/client.ts',
     original: "if (interim > MAX_INTERIM) fail(unanswered('network_error'));",
     replacement: '',
-    foundBy: ['test/outbound/mcp-server.test.ts'],
+    foundBy: ['test/outbound/mcp-server.slow.test.ts'],
     only: 'the tool reads only a small part of a flood',
   },
   {
