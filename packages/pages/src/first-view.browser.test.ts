@@ -25,7 +25,7 @@ test('the sample pages have decisions', () => {
   expect(decisionPages.length).toBeGreaterThan(60);
 });
 
-// In English, every-page.browser.test.ts looks at the first views of each page that it loads.
+// In English, every-page.slow.test.ts looks at the first views of each page that it loads.
 describe.each(isShortRun ? [] : otherLocales)('in %s', locale => {
   test('pages with a decision show what it needs at 390×844 and 1280×800', { timeout: 300_000 }, async () => {
     await withPage(1280, 720, async page => {

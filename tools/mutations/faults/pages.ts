@@ -293,7 +293,7 @@ export const pagesFaults: readonly Fault[] = [
     file: 'packages/pages/src/browser/watch.js',
     original: "document.querySelector('[data-closes]')?.replaceChildren(announcement);",
     replacement: '',
-    foundBy: ['packages/pages/src/page-script.browser.test.ts'],
+    foundBy: ['packages/pages/src/page-script.slow.test.ts'],
   },
   {
     name: 'a permission of which nothing is known is under a heading of changes',
@@ -309,7 +309,7 @@ export const pagesFaults: readonly Fault[] = [
     file: 'packages/pages/src/postern.css',
     original: '  .bar {\n    display: contents;\n  }',
     replacement: '  .decision {\n    position: static !important;\n  }',
-    foundBy: ['packages/pages/src/every-page.browser.test.ts'],
+    foundBy: ['packages/pages/src/every-page.slow.test.ts'],
   },
   {
     name: 'the link of a mistake hides its label',
