@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createFakeClock } from '@postern/testkit/clock';
 import { describeStores, FEED_RETENTION, type MakeStores, samples } from '@postern/testkit/contract';
+import { isShortRun } from '@postern/testkit/run-size';
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from './database.ts';
 import { Records } from './records.ts';
@@ -38,13 +39,15 @@ describeStores(
   'SQLite in memory',
   storesAt(() => ({ path: ':memory:' })),
 );
-describeStores(
-  'SQLite in a file',
-  storesAt(() => {
-    const folder = mkdtempSync(join(tmpdir(), 'postern-sqlite-'));
-    return { path: join(folder, 'store.db'), remove: () => rmSync(folder, { recursive: true }) };
-  }),
-);
+// The same statements, with a disk that takes most of the time: the short run leaves them out.
+if (!isShortRun)
+  describeStores(
+    'SQLite in a file',
+    storesAt(() => {
+      const folder = mkdtempSync(join(tmpdir(), 'postern-sqlite-'));
+      return { path: join(folder, 'store.db'), remove: () => rmSync(folder, { recursive: true }) };
+    }),
+  );
 
 /** How a query may find its records: by the columns of one index, or by the rows that such a search has found. */
 const searches =
