@@ -400,7 +400,7 @@ describe('S139: pages of the console', () => {
     await withPage({ ...NARROW, colorScheme: 'light', bypassCSP: true }, async page => {
       const seen = new Set<string>();
       for (const [nth, path] of paths().entries()) {
-        if (isShortRun && nth % 4 !== 0) continue;
+        if (isShortRun && nth % 8 !== 0) continue;
         await page.goto(path);
         // axe-core takes most of the time. The short run leaves it out for a page like those before.
         const isAudited = (await hasNewElement(page, seen)) || !isShortRun;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadConfig } from '@postern/gateway';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { isShortRun } from '@postern/testkit/run-size';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -34,40 +35,45 @@ test('there are configurations', () => {
   expect(configs.length).toBeGreaterThan(20);
 });
 
-describe.each(configs.map(({ title, document }) => [title, document] as const))('%s', (title, document) => {
-  test('is valid under the published schema', () => {
-    validate(document);
-    expect(validate.errors ?? []).toEqual([]);
-  });
-
-  test('starts a gateway', async () => {
-    const filled = filledConfig(document, folder);
-    const path = join(folder, `${title.replaceAll(/\W/g, '-')}.yaml`);
-    writeFileSync(path, JSON.stringify(filled.document));
-    const { url, cluster, sentinel } = z
-      .looseObject({ redis: z.looseObject({}).prefault({}) })
-      .parse(filled.document).redis;
-    // Examples of other settings name no Redis.
-    const redisUrl = (url ?? cluster ?? sentinel) ? {} : { REDIS_URL: redis.url };
-    const config = loadConfig(path, { ...filled.env, ...redisUrl });
-    await using gateway = await startDocumentedGateway({
-      ...config,
-      // Replaces names and addresses of the example's network; everything else stays as written.
-      listen: { host: '127.0.0.1', port: 0 },
-      metrics: config.metrics === undefined ? undefined : { ...config.metrics, host: '127.0.0.1', port: 0 },
-      console: config.console && { ...config.console, listen: { host: '127.0.0.1', port: 0 } },
-      adminApi: config.adminApi && { host: '127.0.0.1', port: 0 },
-      redis: {
-        ...config.redis,
-        url: redis.url,
-        cluster: undefined,
-        sentinel: undefined,
-        tls: undefined,
-        durability: { ...config.redis.durability, profile: 'single' },
-        // Replaces the documented Redis.
-        deployment: undefined,
-      },
+describe.each(configs.map(({ title, document }, nth) => [title, document, nth] as const))(
+  '%s',
+  (title, document, nth) => {
+    test('is valid under the published schema', () => {
+      validate(document);
+      expect(validate.errors ?? []).toEqual([]);
     });
-    await expect.poll(async () => (await fetch(`${gateway.address}/readyz`)).status).toBe(200);
-  });
-});
+
+    // Every configuration goes through the same start: the short run starts some.
+    if (isShortRun && nth % 4 !== 0) return;
+    test('starts a gateway', async () => {
+      const filled = filledConfig(document, folder);
+      const path = join(folder, `${title.replaceAll(/\W/g, '-')}.yaml`);
+      writeFileSync(path, JSON.stringify(filled.document));
+      const { url, cluster, sentinel } = z
+        .looseObject({ redis: z.looseObject({}).prefault({}) })
+        .parse(filled.document).redis;
+      // Examples of other settings name no Redis.
+      const redisUrl = (url ?? cluster ?? sentinel) ? {} : { REDIS_URL: redis.url };
+      const config = loadConfig(path, { ...filled.env, ...redisUrl });
+      await using gateway = await startDocumentedGateway({
+        ...config,
+        // Replaces names and addresses of the example's network; everything else stays as written.
+        listen: { host: '127.0.0.1', port: 0 },
+        metrics: config.metrics === undefined ? undefined : { ...config.metrics, host: '127.0.0.1', port: 0 },
+        console: config.console && { ...config.console, listen: { host: '127.0.0.1', port: 0 } },
+        adminApi: config.adminApi && { host: '127.0.0.1', port: 0 },
+        redis: {
+          ...config.redis,
+          url: redis.url,
+          cluster: undefined,
+          sentinel: undefined,
+          tls: undefined,
+          durability: { ...config.redis.durability, profile: 'single' },
+          // Replaces the documented Redis.
+          deployment: undefined,
+        },
+      });
+      await expect.poll(async () => (await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+    });
+  },
+);
