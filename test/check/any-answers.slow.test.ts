@@ -10,7 +10,6 @@ import {
   startAnsweringMachine,
 } from '@postern/testkit/any-answer';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
-import { isShortRun } from '@postern/testkit/run-size';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runCommand } from '../../services/gateway/src/testing/run-command.ts';
 import { hashOf } from '../support/world.ts';
@@ -18,7 +17,7 @@ import { hashOf } from '../support/world.ts';
 const CANARY = 'Canary-4K1-Canary';
 const answers = Object.entries(anyAnswers(CANARY));
 /** Every so-manieth response. */
-const STEP = isShortRun ? 12 : 8;
+const STEP = 8;
 
 let machine: AnsweringMachine;
 let redis: RedisServer;

@@ -6,7 +6,6 @@ import { addAuthenticator } from '../support/authenticator.ts';
 import { goOnToFirstPasskey, newPerson, openSignedIn, type Person } from '../support/browser.ts';
 import { type AskedKind, askedKinds } from '../support/every-kind.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
-import { isShortRun } from '../support/run-size.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
 let browser: Browser;
@@ -231,8 +230,7 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     const authenticator = await addAuthenticator(page);
     const findings: string[] = [];
     const inspect: Inspect = async (inspected, name) => {
-      // axe-core takes most of the time. The short run has it for the sample pages.
-      const found = [...(isShortRun ? [] : await axeFindings(inspected)), ...(await layoutFaults(inspected))];
+      const found = [...(await axeFindings(inspected)), ...(await layoutFaults(inspected))];
       findings.push(...found.map(finding => `${name}: ${finding}`));
     };
     for (const kind of askedKinds) await walk(person, kind, inspect);

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { newPerson, signIn } from '../support/browser.ts';
+import { newPerson, openSignedIn, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -71,16 +71,15 @@ describe('a payment above the threshold', () => {
     await using person = await newPerson(browser, user);
     const { page } = person;
     const authenticator = await addAuthenticator(page);
-    const { url, elicitationId } = await issueFor(world, user, paymentOf());
-    await page.goto(url);
-    await signIn(page, user);
+    const issued = await issueFor(world, user, paymentOf());
+    await openSignedIn(person, world, issued);
     await page.locator('form[action$="/accept"] button').click();
     await page.locator('form[data-passkey="register"] button').click();
     await page.locator('form[data-passkey="assert"]').waitFor();
     await authenticator.recognises(false);
     await page.locator('form[data-passkey="assert"] button').click();
     await expect.poll(() => page.locator('[role="status"]').textContent()).not.toBe('');
-    expect(await statusNow(elicitationId)).toBe('pending');
+    expect(await statusNow(issued.elicitationId)).toBe('pending');
   });
 
   it('is approved with the button below the threshold', async () => {
@@ -89,9 +88,9 @@ describe('a payment above the threshold', () => {
     const { page } = person;
     const amount = { currency: 'EUR', minorUnits: 2000 };
     const items = [{ label: 'Book', unitMinorUnits: 2000 }];
-    const { url, elicitationId } = await issueFor(world, user, paymentOf({ amount, items }));
-    await page.goto(url);
-    await signIn(page, user);
+    const issued = await issueFor(world, user, paymentOf({ amount, items }));
+    const { url, elicitationId } = issued;
+    await openSignedIn(person, world, issued);
     await page.locator('form[action$="/accept"] button').click();
     await page.waitForURL(url);
     expect(await outcomeOf(elicitationId)).toMatchObject({ outcome: { approval: { method: 'button' } } });
