@@ -45,11 +45,6 @@ const inEveryLook = new Set([
 ]);
 /** Rules of axe-core whose result depends on colours and width. All others have the same result in every look of a page. */
 const rulesOfLooks = ['color-contrast', 'link-in-text-block', 'target-size'];
-/**
- * They take four fifths of the time of axe-core, and colours are those of a kind of element: a page has them audited if it shows a kind
- * that no page before it has shown.
- */
-const rulesOfColours = ['color-contrast', 'link-in-text-block'];
 
 let pageServer: PageServer;
 
@@ -130,24 +125,11 @@ const rightToLeftSource = `(() => {
 })()`;
 
 /** Findings of axe-core, of any impact. */
-async function findingsOf(
-  page: Page,
-  rules: 'all' | readonly string[],
-  hasNewColours: boolean,
-): Promise<{ id: string; html: string }[]> {
+async function findingsOf(page: Page, rules: 'all' | readonly string[]): Promise<{ id: string; html: string }[]> {
   // Only pages that are audited load it: it is larger than all of them together.
   await page.evaluate(`globalThis.axe ?? (() => {${axeSource}})()`);
   // axe-core leaves out the size of targets (WCAG 2.2, 2.5.8) unless asked.
-  const left = hasNewColours ? [] : rulesOfColours;
-  const chosen =
-    rules === 'all'
-      ? {
-          rules: {
-            'target-size': { enabled: true },
-            ...Object.fromEntries(left.map(rule => [rule, { enabled: false }])),
-          },
-        }
-      : { runOnly: rules.filter(rule => !left.includes(rule)) };
+  const chosen = rules === 'all' ? { rules: { 'target-size': { enabled: true } } } : { runOnly: rules };
   const options = JSON.stringify({ resultTypes: ['violations'], selectors: false, ...chosen });
   return await page.evaluate(
     `axe.run(${options}).then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => ({ id, html }))))`,
@@ -220,7 +202,7 @@ async function visit(page: Page, name: string, round: Round, seen = new Set<stri
   for (const { width, theme, rules } of isShownInFull ? round.looks : round.looks.slice(0, 1)) {
     await show(page, width, theme);
     looks.push({ width, theme, ...(await page.evaluate<Look>(lookSource)) });
-    if (rules !== undefined) findings.push(...(await findingsOf(page, rules, isNew)));
+    if (rules !== undefined) findings.push(...(await findingsOf(page, rules)));
   }
   const media: Record<string, number> = {};
   if (round.hasMedia && inEveryLook.has(name)) {
