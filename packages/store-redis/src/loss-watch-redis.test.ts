@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SHARDS, type Shard, shardOf } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis, startRedisCluster } from '@postern/testkit/redis';
+import { isShortRun } from '@postern/testkit/run-size';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createRedisStores, isDataLost, type LossReports, type RedisAddress, type RedisStores } from './index.ts';
@@ -205,36 +206,38 @@ describe('a running store', () => {
   });
 });
 
-test('notices a cluster master that restarts empty, and accepting the loss starts new epochs only in its shards', async () => {
-  await using cluster = await startRedisCluster();
-  const address = { nodes: cluster.urls };
-  await using watched = await startWatched({ watchMs: 200 }, address);
-  const { stores } = watched;
-  const [node] = cluster.nodes;
-  if (node === undefined) throw new Error('no node');
-  const before = await stores.epochs.inspect();
-  const files = await filesOf(node);
-  await node.kill();
-  await rm(files, { recursive: true });
-  await node.restart();
-  await untilIs(stores, 'lost');
-  const found = await stores.epochs.inspect();
-  const lost = SHARDS.filter(shard => found.get(shard)?.epoch === undefined);
-  const count = lost.length;
-  expect(count).toBeGreaterThan(50);
-  expect(count).toBeLessThan(120);
-  await refused(stores);
+// What is new of a cluster is that nodes fail one by one: the short run starts no cluster for it.
+if (!isShortRun)
+  test('notices a cluster master that restarts empty, and accepting the loss starts new epochs only in its shards', async () => {
+    await using cluster = await startRedisCluster();
+    const address = { nodes: cluster.urls };
+    await using watched = await startWatched({ watchMs: 200 }, address);
+    const { stores } = watched;
+    const [node] = cluster.nodes;
+    if (node === undefined) throw new Error('no node');
+    const before = await stores.epochs.inspect();
+    const files = await filesOf(node);
+    await node.kill();
+    await rm(files, { recursive: true });
+    await node.restart();
+    await untilIs(stores, 'lost');
+    const found = await stores.epochs.inspect();
+    const lost = SHARDS.filter(shard => found.get(shard)?.epoch === undefined);
+    const count = lost.length;
+    expect(count).toBeGreaterThan(50);
+    expect(count).toBeLessThan(120);
+    await refused(stores);
 
-  // Nodes that get too little processor time may briefly consider each other down.
-  const epoch = Date.now() + 1;
-  await vi.waitFor(() => accept(deploymentOf(watched), { epoch }, address), { timeout: 100_000 });
-  await untilIs(stores, 'ready');
-  await create(stores);
-  const after = await stores.epochs.inspect();
-  const changed = SHARDS.filter(shard => after.get(shard)?.epoch?.epoch !== before.get(shard)?.epoch?.epoch);
-  expect(changed).toEqual(lost);
-  expect(watched.onAccepted.mock.calls).toEqual([[{ deployment: deploymentOf(watched), shards: count }]]);
-});
+    // Nodes that get too little processor time may briefly consider each other down.
+    const epoch = Date.now() + 1;
+    await vi.waitFor(() => accept(deploymentOf(watched), { epoch }, address), { timeout: 100_000 });
+    await untilIs(stores, 'ready');
+    await create(stores);
+    const after = await stores.epochs.inspect();
+    const changed = SHARDS.filter(shard => after.get(shard)?.epoch?.epoch !== before.get(shard)?.epoch?.epoch);
+    expect(changed).toEqual(lost);
+    expect(watched.onAccepted.mock.calls).toEqual([[{ deployment: deploymentOf(watched), shards: count }]]);
+  });
 
 test('accepting a loss never touches a shard that has an epoch', async () => {
   await (await startWatched()).stores.close();

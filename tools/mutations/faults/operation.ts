@@ -652,7 +652,7 @@ export const operationFaults: readonly Fault[] = [
     file: 'packages/store-redis/src/assert-safe-redis.ts',
     original: "if (replay.answer === 'denied') {",
     replacement: 'if (replay.answer === undefined) {',
-    foundBy: ['packages/store-redis/src/default-user.test.ts'],
+    foundBy: ['packages/store-redis/src/default-user.slow.test.ts'],
     only: 'only read',
   },
   {
