@@ -19,7 +19,7 @@ import { World } from './testing/world.ts';
 const FOREVER_MS = 365 * 24 * 3_600_000;
 
 /** The seed is fixed, so that also the shorter run reaches every outcome below each time. */
-const RUNS = isShortRun ? 300 : 1_000;
+const RUNS = isShortRun ? 200 : 1_000;
 const SEED = Number(process.env['MODEL_SEED'] ?? 3);
 
 /** Every result and refusal that the verbs promise. */
