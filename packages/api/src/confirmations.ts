@@ -67,6 +67,13 @@ export const confirmationRequestSchema = z
       .describe(
         'The arguments of the call that is sent after a yes: the text of a JSON object, at most 24 KiB, 500 values and 16 levels, without repeated names. The page shows all of it, numbers as written, and hides values whose names are those of secrets.',
       ),
+    binding: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,128}$/, { error: '1 to 128 characters of printable ASCII' })
+      .optional()
+      .describe(
+        'What else the yes is for, without being shown: another value is another question. Such as a digest of how the tool is described.',
+      ),
     danger: z
       .enum(['normal', 'caution', 'destructive'])
       .default('normal')

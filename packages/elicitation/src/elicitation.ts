@@ -92,6 +92,8 @@ export interface ConfirmationTerms {
   readonly facts: readonly Fact[];
   /** The arguments of the call that follows: the text of a JSON object, checked before it arrives here. */
   readonly arguments?: string;
+  /** What else the yes is for, without being shown. */
+  readonly binding?: string;
   readonly danger: Danger;
 }
 

@@ -506,6 +506,7 @@ const confirmationRequest = z.object({
     action: localText.optional(),
     facts: z.array(fact),
     arguments: text.optional(),
+    binding: text.optional(),
     danger: z.enum(dangers),
   }),
 });

@@ -33,6 +33,7 @@ const confirmationTerms = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9_-]{43}$/)
     .optional(),
+  binding: text.optional(),
   danger: z.enum(['normal', 'caution', 'destructive']),
 });
 

@@ -30,6 +30,7 @@ export const requests = {
         { type: 'number', label: 'Stars', value: 0.1 },
         { type: 'amount', label: 'Value', value: { currency: 'JPY', minorUnits: 1_050 } },
       ],
+      binding: 'sha256-of-the-tool',
       arguments: '{"repo":"hello \\"world\\"","10":1.0,"2":[12345678901234567890,{}]}',
       danger: 'destructive',
     },
