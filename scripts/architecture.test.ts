@@ -51,6 +51,10 @@ const layers: Readonly<Record<string, Layer>> = {
   },
   'packages/mcp': overHttp,
   'packages/host': overHttp,
+  'packages/proxy': {
+    mayImport: ['@postern/api', '@postern/mcp'],
+    instead: 'it asks people as any MCP server does: what is missing in @postern/mcp becomes a seam there',
+  },
   'services/gateway': {
     mayImport: [
       '@postern/api',
@@ -160,8 +164,8 @@ const roomOf = (path: string) =>
 /** Dependencies that no source imports: types of other dependencies, and programs. */
 const usedWithoutImport =
   /^@types\/|^(?:@modelcontextprotocol\/conformance|@arethetypeswrong\/cli|publint|typescript)$/;
-/** Peers of the published gateway that another package of its bundle imports, by folder and name. */
-const importedInBundle = new Set(['services/gateway stripe']);
+/** By folder and name: peers that another package of a bundle imports, and the gateway that @postern/mcp starts beside the proxy. */
+const importedInBundle = new Set(['services/gateway stripe', 'packages/proxy @postern/gateway']);
 
 const packages = workspacePackages();
 const rootDevDependencies = readManifest('.').devDependencies;

@@ -14,6 +14,7 @@ export const floors: Readonly<Record<string, number>> = {
   'tools/openid-server': 5,
   'packages/pages': 16,
   'packages/payment': 8,
+  'packages/proxy': 9,
   'packages/store-redis': 12,
   'packages/store-sqlite': 9,
   'packages/testkit': 9,
@@ -37,5 +38,6 @@ export const words: readonly { readonly of: string; readonly paths: RegExp; read
   { of: 'README.md', paths: /^README\.md$/, most: 900 },
   { of: 'README.md and docs/', paths: /^(?:README\.md$|docs\/.*\.md$)/, most: 30_000 },
   { of: 'SECURITY.md', paths: /^SECURITY\.md$/, most: 5_500 },
+  { of: 'packages/proxy/README.md', paths: /^packages\/proxy\/README\.md$/, most: 1_500 },
   { of: 'packages/mcp/README.md', paths: /^packages\/mcp\/README\.md$/, most: 2_500 },
 ];

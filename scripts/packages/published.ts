@@ -15,6 +15,7 @@ export const libraries: readonly PublishedPackage[] = [
   { name: '@postern/api', folder: 'packages/api' },
   { name: '@postern/mcp', folder: 'packages/mcp' },
   { name: '@postern/host', folder: 'packages/host' },
+  { name: '@postern/proxy', folder: 'packages/proxy' },
   { name: '@postern/conformance', folder: 'tools/conformance' },
 ];
 

@@ -53,6 +53,7 @@ const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] 
     'test/conformance/any-server runs the program, tools/conformance its options, and test/packages the tarball',
   ],
   [/^npx @postern\/gateway start$/, 'published-packages.slow.test.ts runs the program'],
+  [/^npx @postern\/proxy /, 'test/proxy runs the program, and the rules of its README'],
   [
     /^(GITHUB_CLIENT_SECRET_FILE=\S+ )?npx @postern\/gateway dev( --(port|issuer|provider) \S+)*$/,
     'test/quick-start/dev-gateway.slow.test.ts and dev-options.test.ts start the gateway with these options',

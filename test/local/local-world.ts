@@ -157,7 +157,7 @@ await local(process.argv.slice(3), ${JSON.stringify(gateway)});
   }
 }
 
-async function accept(url: string): Promise<void> {
+export async function accept(url: string): Promise<void> {
   const { origin, pathname } = new URL(url);
   const browser = createRawBrowser({ address: origin, publicUrl: origin });
   const form = acceptFormIn(await browser.get(pathname));

@@ -53,7 +53,8 @@ export const shippedConfigs: readonly DocumentedConfig[] = [
  */
 export function documentedConfigs(topLevel: ReadonlySet<string>): DocumentedConfig[] {
   const providersOf = new Map<string, readonly Members[]>();
-  return blocksIn('yaml').map(block => {
+  const ofGateway = blocksIn('yaml').filter(({ document }) => document !== 'packages/proxy/README.md');
+  return ofGateway.map(block => {
     const known = providersOf.get(block.document) ?? [];
     const part = partOf(block, known.at(-1), topLevel);
     const providers = mergedList(known, namedList.parse(part['providers'] ?? []));

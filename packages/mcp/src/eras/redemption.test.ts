@@ -23,6 +23,18 @@ describe('2026-07-28', () => {
     expect(world.gateway.elicitations).toHaveLength(1);
   });
 
+  test('an answer of single use is for one of several retries of one state, and the others ask again', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'confirm_for_one_run');
+    world.gateway.end('completed');
+    const retries = await Promise.all([1, 2, 3].map(() => call(world, 'confirm_for_one_run', first)));
+    expect(retries.filter(answer => textOf(answer)?.includes('receipt-of-el-1'))).toHaveLength(1);
+    expect(retries.filter(answer => answer.result.resultType === 'input_required')).toHaveLength(2);
+    // Nor does it answer a later run.
+    const later = await call(world, 'confirm_for_one_run', first);
+    expect(later.result.resultType).toBe('input_required');
+  });
+
   test('the same tool called again on purpose needs another approval', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay');

@@ -60,6 +60,9 @@ const stories = {
     const yes = await gate.try.confirm('Send it');
     return `${receiptOf(payment)} ${receiptOf(yes)}`;
   },
+  async confirm_for_one_run(gate) {
+    return (await gate.confirm('Delete it', { singleUse: true })).receipt;
+  },
   async pay_once(gate) {
     const payment = await gate.try.pay(terms);
     return payment.action === 'accept' ? `${payment.receipt} ${payment.idempotencyKey}` : payment.action;

@@ -1,0 +1,208 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { localText } from '@postern/api';
+import { serverNameSchema } from '@postern/api/local';
+import { parse } from 'yaml';
+import { z } from 'zod/v4';
+import { type Action, actions, Rules, type RulesOptions } from './rules.ts';
+import { UsageError } from './short-form.ts';
+
+const hintsSchema = z.strictObject({
+  readOnlyHint: z.boolean().optional(),
+  destructiveHint: z.boolean().optional(),
+  idempotentHint: z.boolean().optional(),
+  openWorldHint: z.boolean().optional(),
+});
+
+const on = z.literal(true);
+
+const confirmSchema = z.strictObject({
+  title: localText(120)
+    .optional()
+    .describe('What the person says yes to. `{name}` is replaced by the argument of that name.'),
+  action: localText(30).optional().describe('A short verb phrase for the button, such as `Delete`.'),
+  danger: z
+    .enum(['normal', 'caution', 'destructive'])
+    .optional()
+    .describe('Default: `destructive` if the tool says so of itself, else `caution`.'),
+  ttlSeconds: z.int().min(10).max(86_400).optional().describe('How long the person may take.'),
+});
+
+const ruleSchema = z
+  .strictObject({
+    tools: z
+      .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+      .optional()
+      .describe('Names of tools. `*` stands for any text. Default: every tool.'),
+    annotations: hintsSchema.optional().describe('Hints that the tool must have.'),
+    when: z.looseObject({}).optional().describe('A JSON Schema (2020-12) that the arguments must meet.'),
+    pass: on.optional().describe('The call passes unchanged.'),
+    confirm: z.union([on, confirmSchema]).optional().describe('A person says yes to exactly this call first.'),
+    deny: on.optional().describe('The call is refused. The tool stays visible.'),
+    hide: on.optional().describe('The tool is not listed, and calls of it are refused.'),
+  })
+  .refine(rule => actionsOf(rule).length === 1, { error: 'needs exactly one of pass, confirm, deny and hide' })
+  .refine(rule => rule.hide === undefined || rule.when === undefined, {
+    error: 'hide: a list has no arguments, so without when',
+  });
+
+function actionsOf(rule: { readonly [Name in Action]?: unknown }): readonly Action[] {
+  return actions.filter(action => rule[action] !== undefined);
+}
+
+const rulesMembers = {
+  rules: z.array(ruleSchema).default([]).describe('The first rule that matches decides.'),
+  default: z.enum(actions).default('confirm').describe('What happens to tools that no rule names.'),
+  trustAnnotations: z
+    .boolean()
+    .default(false)
+    .describe(
+      'What the server says of its tools decides: those that only read (`readOnlyHint`) pass if no rule names them, and rules may use `annotations`.',
+    ),
+};
+
+const TRUST = { error: 'rules with annotations need trustAnnotations: true' };
+
+function trustsWhatItUses(p: {
+  readonly rules: readonly z.infer<typeof ruleSchema>[];
+  readonly trustAnnotations: boolean;
+}): boolean {
+  return p.trustAnnotations || p.rules.every(({ annotations }) => annotations === undefined);
+}
+
+/** The rules of an upstream. @internal */
+export const rulesSchema = z.strictObject(rulesMembers).refine(trustsWhatItUses, TRUST);
+
+type RulesConfig = z.infer<typeof rulesSchema>;
+
+const upstreamSchema = z
+  .strictObject({
+    ...rulesMembers,
+    command: z
+      .array(z.string())
+      .min(1)
+      .describe('Program and arguments of an MCP server on stdio. It runs in the folder of this file.'),
+    env: z
+      .union([z.array(z.string()), z.record(z.string(), z.string())])
+      .default([])
+      .describe(
+        'Variables of the program: names to pass on, or values, in which `${env:NAME}` is replaced. Nothing else is passed on but PATH, HOME and alike.',
+      ),
+  })
+  .refine(trustsWhatItUses, TRUST);
+
+const configSchema = z.strictObject({
+  gateway: z
+    .strictObject({
+      url: z.string(),
+      apiKey: z.string().describe('`${env:NAME}`'),
+      person: z.strictObject({ issuer: z.string(), subject: z.string() }).describe('Who uses this proxy.'),
+    })
+    .optional()
+    .describe('Default: the gateway of the person of this machine, which starts when it is needed.'),
+  upstreams: z.record(serverNameSchema, upstreamSchema).describe('MCP servers, by the name that people read.'),
+});
+
+type UpstreamConfig = z.infer<typeof upstreamSchema>;
+
+/** JSON Schema of the file, for editors. */
+export const configJsonSchema = (): object => z.toJSONSchema(configSchema, { io: 'input' });
+
+/**
+ * The upstream of this name in a file, or the only one.
+ *
+ * @throws {UsageError} that names each fault by its path
+ */
+export async function readUpstream(path: string, wanted: string | undefined, env: NodeJS.ProcessEnv) {
+  const { upstreams, gateway } = readConfig(path);
+  const names = Object.keys(upstreams);
+  const name = wanted ?? (names.length === 1 ? names[0] : undefined);
+  const upstream = name === undefined ? undefined : upstreams[name];
+  if (name === undefined || upstream === undefined) throw new UsageError(`--upstream: one of ${names.join(', ')}`);
+  const [command = '', ...args] = upstream.command;
+  return {
+    name,
+    rules: await createRules(upstream),
+    command: { command, args, env: environmentOf(upstream, env), cwd: dirname(resolve(path)) },
+    gateway:
+      gateway === undefined
+        ? {}
+        : { url: filledIn(gateway.url, env), apiKey: filledIn(gateway.apiKey, env), subject: gateway.person },
+  };
+}
+
+/** @throws {UsageError} */
+function readConfig(path: string): z.infer<typeof configSchema> {
+  let document: unknown;
+  try {
+    document = parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new UsageError(`${path}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`);
+  }
+  const parsed = configSchema.safeParse(document);
+  if (!parsed.success) throw new UsageError(`${path}:\n${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+/** @throws {UsageError} */
+function filledIn(text: string, env: NodeJS.ProcessEnv): string {
+  return text.replace(/\$\{env:(\w+)\}/g, (_, name: string) => {
+    const value = env[name];
+    if (value === undefined) throw new UsageError(`The variable ${name} is not set.`);
+    return value.trim();
+  });
+}
+
+/** @throws {UsageError} if a `when` is no JSON Schema @internal */
+export async function createRules({ rules, ...config }: RulesConfig): Promise<Rules> {
+  const made: RulesOptions['rules'][number][] = [];
+  for (const [index, rule] of rules.entries())
+    made.push({
+      action: actionsOf(rule)[0] ?? 'confirm',
+      confirm: typeof rule.confirm === 'object' ? rule.confirm : {},
+      patterns: rule.tools === undefined ? undefined : [rule.tools].flat(),
+      annotations: rule.annotations ?? {},
+      meets: rule.when === undefined ? undefined : await validatorOf(rule.when, index + 1),
+    });
+  return new Rules({ ...config, rules: made });
+}
+
+/** The library is loaded only for those who use it. */
+async function validatorOf(schema: object, place: number): Promise<(args: unknown) => boolean> {
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  try {
+    const meets = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+    return args => meets(args) === true;
+  } catch (error) {
+    throw new UsageError(`rule ${place}: when is no JSON Schema: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+/** What programs need to run at all. The same as the SDK's stdio client passes on. */
+const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER', 'LANG', 'TMPDIR'];
+const INHERITED_ON_WINDOWS = [
+  'APPDATA',
+  'HOMEDRIVE',
+  'HOMEPATH',
+  'LOCALAPPDATA',
+  'PATH',
+  'PROCESSOR_ARCHITECTURE',
+  'SYSTEMDRIVE',
+  'SYSTEMROOT',
+  'TEMP',
+  'USERNAME',
+  'USERPROFILE',
+  'PROGRAMFILES',
+];
+
+/** The environment of an upstream of the file. @throws {UsageError} */
+function environmentOf({ env: wanted }: UpstreamConfig, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const own = Array.isArray(wanted)
+    ? wanted.map(name => [name, filledIn(`\${env:${name}}`, env)])
+    : Object.entries(wanted).map(([name, value]) => [name, filledIn(value, env)]);
+  const inherited = process.platform === 'win32' ? INHERITED_ON_WINDOWS : INHERITED;
+  return Object.fromEntries([
+    ...inherited.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
+    ...own,
+  ]);
+}

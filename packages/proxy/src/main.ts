@@ -1,0 +1,172 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
+import type { GuardOptions } from './guard.ts';
+import { Rules } from './rules.ts';
+import { nameOf, UsageError, wholeEnvironment } from './short-form.ts';
+import { StdioProxy } from './stdio-proxy.ts';
+import { type UpstreamCommand, UpstreamProcess } from './upstream-process.ts';
+
+const USAGE = `postern-proxy [--name NAME] -- COMMAND…       serves COMMAND, an MCP server on stdio: what is not read-only asks
+postern-proxy FILE [--upstream NAME]           serves an MCP server of a file with rules
+postern-proxy check FILE | -- COMMAND…         prints what happens to each tool
+postern-proxy config --client CLIENT …         prints the configuration of an MCP client, in place of FILE or COMMAND
+postern-proxy schema                           prints the JSON Schema of the file`;
+
+/** What the arguments ask for. */
+interface Request {
+  readonly action: 'serve' | 'check' | 'config' | 'schema' | 'help';
+  readonly file: string | undefined;
+  /** Of the server. */
+  readonly name: string | undefined;
+  readonly client: string | undefined;
+  /** Program and arguments. */
+  readonly command: readonly string[];
+}
+
+interface Served {
+  readonly name: string;
+  readonly rules: Rules;
+  readonly command: UpstreamCommand;
+  readonly gateway: Pick<GuardOptions['gate'], 'url' | 'apiKey' | 'subject'>;
+}
+
+/**
+ * Everything from the first word that is no option and no file is the command, as it stands: some MCP clients take the `--` before it
+ * for themselves.
+ *
+ * @throws {UsageError}
+ */
+function requested(args: readonly string[]): Request {
+  const [first = ''] = args;
+  const action = first === 'check' || first === 'config' || first === 'schema' ? first : 'serve';
+  const rest = action === 'serve' ? args : args.slice(1);
+  const { own, command } = divided(rest);
+  const { values, positionals } = parsed(own);
+  const [file, ...more] = positionals;
+  const servers = (file === undefined ? 0 : 1) + (command.length === 0 ? 0 : 1);
+  const isHelp = values.help === true;
+  if (more.length > 0 || (!isHelp && servers !== (action === 'schema' ? 0 : 1))) throw new UsageError(USAGE);
+  const name = values.upstream ?? values.name;
+  return { action: isHelp ? 'help' : action, file, name, client: values.client, command };
+}
+
+const FILE = /\.(?:ya?ml|json)$/i;
+/** Options with a value. */
+const VALUED = new Set(['--name', '--upstream', '--client']);
+
+function divided(args: readonly string[]): { readonly own: readonly string[]; readonly command: readonly string[] } {
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at] ?? '';
+    if (word === '--') return { own: args.slice(0, at), command: args.slice(at + 1) };
+    if (VALUED.has(word)) at += 1;
+    else if (!word.startsWith('-') && !FILE.test(word)) return { own: args.slice(0, at), command: args.slice(at) };
+  }
+  return { own: args, command: [] };
+}
+
+function parsed(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const options = { name: text, upstream: text, client: text, help: { type: 'boolean', short: 'h' } } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : ''}\n\n${USAGE}`);
+  }
+}
+
+/** @throws {UsageError} */
+async function served({ file, name, command: own }: Request): Promise<Served> {
+  if (file === undefined) {
+    const [command = '', ...args] = own;
+    return {
+      name: name ?? nameOf(own),
+      rules: new Rules({ rules: [], default: 'confirm', trustAnnotations: true }),
+      command: { command, args, env: wholeEnvironment(process.env) },
+      gateway: {},
+    };
+  }
+  // What reads the file takes memory that the short form does without.
+  const { readUpstream } = await import('./config.ts');
+  return await readUpstream(file, name, process.env);
+}
+
+/** One line on standard error, which MCP clients keep as the log of the server. */
+function logFor(name: string): GuardOptions['log'] {
+  return (event, details) => {
+    const rest = details === undefined ? '' : ` ${JSON.stringify(details)}`;
+    process.stderr.write(`postern-proxy ${name}: ${event}${rest}\n`);
+  };
+}
+
+/** @throws {UsageError} */
+async function start({ command }: Served): Promise<UpstreamProcess> {
+  try {
+    return await UpstreamProcess.start(command);
+  } catch (error) {
+    throw new UsageError(`cannot start ${command.command} (${(error as NodeJS.ErrnoException).code ?? 'error'})`);
+  }
+}
+
+async function serve(of: Served): Promise<number> {
+  const child = await start(of);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void child.stop());
+  const log = logFor(of.name);
+  const proxy = new StdioProxy({
+    input: process.stdin,
+    output: process.stdout,
+    child,
+    upstream: of.name,
+    rules: of.rules,
+    gate: { ...of.gateway, serverName: of.name, check: false, onBackgroundError: ({ message }) => log(message) },
+    log,
+  });
+  return await proxy.run();
+}
+
+async function check(of: Served): Promise<number> {
+  const { decisionsOf } = await import('./check.ts');
+  const rows = await decisionsOf(await start(of), of.rules);
+  const width = Math.max(4, ...rows.map(({ tool }) => tool.name.length));
+  for (const { tool, decision } of rows) {
+    const by = typeof decision.by === 'number' ? `rule ${decision.by}` : decision.by;
+    process.stdout.write(`${tool.name.padEnd(width)}  ${decision.action.padEnd(7)}  ${by}\n`);
+  }
+  return 0;
+}
+
+/** @throws {UsageError} */
+async function printConfig({ file, name, client, command }: Request, of: Served): Promise<number> {
+  const { clientConfig } = await import('./client-config.ts');
+  const named = name === undefined ? [] : ['--name', name];
+  const proxied = file === undefined ? [...named, '--', ...command] : [file, '--upstream', of.name];
+  process.stdout.write(`${clientConfig(client, of.name, proxied)}\n`);
+  return 0;
+}
+
+async function run(request: Request): Promise<number> {
+  switch (request.action) {
+    case 'help':
+      process.stdout.write(`${USAGE}\n`);
+      return 0;
+    case 'schema': {
+      const { configJsonSchema } = await import('./config.ts');
+      process.stdout.write(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`);
+      return 0;
+    }
+    case 'serve':
+      return await serve(await served(request));
+    case 'check':
+      return await check(await served(request));
+    case 'config':
+      return await printConfig(request, await served(request));
+  }
+}
+
+try {
+  // Connections of the gateway's client and a stopped child must not keep the process.
+  process.exit(await run(requested(process.argv.slice(2))));
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(2);
+}

@@ -1,0 +1,159 @@
+import { type JsonNode, type JsonObject, memberOf, readJson, repeatedName, stringOf } from './json-text.ts';
+
+/** An error of JSON-RPC, for the MCP client. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  readonly code: number;
+  readonly data: object | undefined;
+
+  constructor(code: number, message: string, data?: object) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** A JSON-RPC message as it came, and where its members are. */
+export class Message {
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly root: JsonObject;
+
+  constructor(bytes: Buffer, text: string, root: JsonObject) {
+    this.bytes = bytes;
+    this.text = text;
+    this.root = root;
+  }
+
+  /** Undefined for a response. */
+  get method(): string | undefined {
+    return stringOf(this.root, 'method');
+  }
+
+  /** The id as it is written, which tells requests apart. Undefined for a notification. */
+  get id(): string | undefined {
+    return this.textOf(memberOf(this.root, 'id'));
+  }
+
+  get params(): JsonNode | undefined {
+    return memberOf(this.root, 'params');
+  }
+
+  textOf(node: JsonNode | undefined): string | undefined {
+    return node && this.text.slice(node.start, node.end);
+  }
+
+  /** The value of a node. Numbers lose their digits: only for what is not passed on. */
+  valueOf(node: JsonNode | undefined): unknown {
+    const text = this.textOf(node);
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+}
+
+/** Names that mean something, by the form in which a lenient reader would take them as well. */
+const known = (...names: readonly string[]) => new Map(names.map(name => [folded(name), name]));
+const MESSAGE_NAMES = known('jsonrpc', 'id', 'method', 'params', 'result', 'error');
+const CALL_NAMES = known('name', 'arguments', '_meta', 'requestState', 'inputResponses', 'task');
+
+/** Equal for texts that a lenient reader may take as one. */
+export function folded(text: string): string {
+  return text.normalize('NFKC').trim().toLowerCase();
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const CARRIAGE_RETURN = 0x0d;
+
+/**
+ * Reads a message of an MCP client. Refuses what the upstream could read otherwise than this proxy does: bytes that are not UTF-8, names
+ * that stand twice or in other letters (some readers ignore case), and lines that some readers would split.
+ *
+ * @returns several messages for a batch (revision 2025-03-26)
+ * @throws {RpcError}
+ */
+export function readClientMessage(bytes: Buffer): Message | readonly Message[] {
+  const { text, root } = parsed(bytes);
+  // Python's text streams, for one, end a line at it. Within a string it is escaped, so it is never needed.
+  if (bytes.includes(CARRIAGE_RETURN)) throw new RpcError(-32600, 'a carriage return within a message');
+  const parts = root.kind === 'array' ? root.items : [root];
+  const messages = parts.map(part => {
+    if (part.kind !== 'object') throw new RpcError(-32600, 'not a JSON-RPC message');
+    const message = new Message(bytes, text, part);
+    refuseAmbiguous(part, MESSAGE_NAMES);
+    if (message.method === 'tools/call' && message.params?.kind === 'object')
+      refuseAmbiguous(message.params, CALL_NAMES);
+    return message;
+  });
+  const [first] = messages;
+  return root.kind === 'object' && first !== undefined ? first : messages;
+}
+
+function parsed(bytes: Buffer): { readonly text: string; readonly root: JsonNode } {
+  try {
+    const text = utf8.decode(bytes);
+    return { text, root: readJson(text) };
+  } catch {
+    // The cause would quote the message.
+    throw new RpcError(-32700, 'not JSON in UTF-8');
+  }
+}
+
+/** @throws {RpcError} */
+function refuseAmbiguous({ members }: JsonObject, names: ReadonlyMap<string, string>): void {
+  const seen = new Set<string>();
+  for (const { name } of members) {
+    const meant = names.get(folded(name));
+    if (meant !== undefined && meant !== name) throw new RpcError(-32600, `a member that could be taken for ${meant}`);
+    if (seen.has(name)) throw new RpcError(-32600, 'a member that stands twice');
+    seen.add(name);
+  }
+}
+
+/** @throws {RpcError} if readers could differ in what the arguments of a call are */
+export function refuseRepeatedNames(node: JsonNode): void {
+  if (repeatedName(node) !== undefined) throw new RpcError(-32600, 'a member that stands twice');
+}
+
+/** Reads a message of an upstream. Undefined for anything else, such as a line of a log. */
+export function readUpstreamMessage(bytes: Buffer): Message | readonly Message[] | undefined {
+  try {
+    const text = bytes.toString('utf8');
+    const root = readJson(text);
+    if (root.kind === 'object') return new Message(bytes, text, root);
+    if (root.kind !== 'array') return undefined;
+    return root.items.flatMap(item => (item.kind === 'object' ? new Message(bytes, text, item) : []));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** An upper bound for one message, in bytes. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * The lines of a stream, without their ends and without empty ones.
+ *
+ * @throws {RangeError} for a line of more than {@link MAX_MESSAGE_BYTES}
+ */
+export async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let pending: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      const line = withoutReturn(Buffer.concat([...pending, chunk.subarray(start, end)]));
+      pending = [];
+      size = 0;
+      start = end + 1;
+      if (line.length > 0) yield line;
+    }
+    const rest = chunk.subarray(start);
+    size += rest.length;
+    if (size > MAX_MESSAGE_BYTES) throw new RangeError(`a message of more than ${MAX_MESSAGE_BYTES} bytes`);
+    if (rest.length > 0) pending.push(rest);
+  }
+  const last = withoutReturn(Buffer.concat(pending));
+  if (last.length > 0) yield last;
+}
+
+const withoutReturn = (line: Buffer): Buffer => (line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line);

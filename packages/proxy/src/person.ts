@@ -1,0 +1,222 @@
+import { isInert, type LocalText, textFor } from '@postern/api';
+import {
+  AUTHORIZATION_META_KEY,
+  type ClientAnswer,
+  clientAnswerSchema,
+  createGate,
+  declaresForm,
+  type ErrorAnswer,
+  envelopeOf,
+  type GenericGate,
+  type InvalidRequestStateError,
+  type PosternOptions,
+  type ToolAnswer,
+  type ToolCall,
+  textIn,
+} from '@postern/mcp/adapter';
+import { z } from 'zod/v4';
+import { type Answer, bindingOf, type GuardedCall } from './call.ts';
+import { memberOf, stringOf } from './json-text.ts';
+import { RpcError } from './message.ts';
+import type { ConfirmTerms } from './rules.ts';
+import { SentCalls } from './sent-calls.ts';
+
+/** The types of a gate whose calls are messages. */
+interface WireTypes {
+  readonly mcpServer: object;
+  readonly context: GuardedCall;
+  readonly tool: Answer;
+  readonly prompt: never;
+  readonly resource: never;
+  readonly inputRequired: Answer;
+}
+
+/** Key of the only input request of this proxy. */
+const INPUT_REQUEST_KEY = 'postern';
+/** Of the progress that a wait reports, so that the progress of the upstream goes on above it. */
+const PROGRESS_UNIT = 1e-6;
+
+/** Asks the person, by `@postern/mcp`: as a tool would that asks for a confirmation in its first line. */
+export class Person {
+  readonly sent = new SentCalls();
+  readonly #gate: GenericGate<WireTypes>;
+  readonly #tool: (binding: unknown, call: GuardedCall) => Promise<Answer>;
+
+  /** @param afterYes runs once for each yes. @throws {PosternUsageError} `invalid_options` */
+  constructor(options: PosternOptions<GuardedCall>, afterYes: (call: GuardedCall) => Promise<Answer>) {
+    this.#gate = createGate<WireTypes>(options, {
+      toToolCall: (args, call) => ({ ...toToolCall(call), args }),
+      requested: ({ upstream, tool }) => ({ request: 'tool', name: JSON.stringify([upstream, tool.name]) }),
+      toToolResult: result => ({ type: 'result', result }),
+      toInputRequired: answer => ({ type: 'result', result: inputRequired(answer) }),
+      toError,
+      failTool: error => {
+        throw error;
+      },
+    });
+    this.#tool = this.#gate.tool(async (_binding, { gate, ...call }) => {
+      await gate.confirm(termsOf(call), { singleUse: true, ttlSeconds: call.decision.confirm.ttlSeconds });
+      return await afterYes(call);
+    });
+  }
+
+  close(): void {
+    this.#gate.close();
+  }
+
+  /** Resolves with what `afterYes` gave, or with what the MCP client has to know meanwhile. */
+  ask(call: GuardedCall): Promise<Answer> {
+    return this.#tool(bindingOf(call), call);
+  }
+
+  /** @throws {RpcError} for a name with characters that a person would not see, or see elsewhere */
+  assertShowable(name: string): void {
+    if (!isInert(name)) throw new RpcError(-32602, 'the name of a tool that cannot be shown');
+  }
+
+  /** The code of an error of `@postern/mcp`, whose text the MCP client may have. Undefined for any other. */
+  codeOf(error: unknown): string | undefined {
+    const isOwn = error instanceof Error && OWN_ERRORS.has(error.name) && 'code' in error;
+    return isOwn ? String(error.code) : undefined;
+  }
+
+  /** SEP-2643: not performed, and not worth a repetition. */
+  refusal(text: string): Answer {
+    const _meta = { [AUTHORIZATION_META_KEY]: { reason: 'insufficient_authorization', remediation: 'unavailable' } };
+    return { type: 'result', result: { content: [{ type: 'text', text }], isError: true, _meta } };
+  }
+}
+
+const OWN_ERRORS: ReadonlySet<string> = new Set([
+  'GatewayError',
+  'PosternUsageError',
+  'ElicitationFailedError',
+  'ElicitationTimeoutError',
+  'SubjectUnavailableError',
+]);
+
+const initializeSchema = z.object({
+  protocolVersion: z.string().optional().catch(undefined),
+  clientInfo: z.object({ name: z.string() }).optional().catch(undefined),
+  capabilities: z
+    .object({ elicitation: z.looseObject({}).optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+});
+
+function toToolCall({ message, client, signal, tool }: GuardedCall): ToolCall {
+  const meta = memberOf(message.params, '_meta');
+  const progressToken = message.valueOf(memberOf(meta, 'progressToken'));
+  const common = {
+    args: undefined,
+    signal,
+    authInfo: undefined,
+    toolName: tool.name,
+    reportProgress: (done: number, text: string) =>
+      client.notify('notifications/progress', { progressToken, progress: done * PROGRESS_UNIT, message: text }),
+  };
+  const envelope = client.initialize === undefined ? envelopeOf(message.valueOf(meta)) : undefined;
+  const call = progressToken === undefined ? { ...common, reportProgress: undefined } : common;
+  if (envelope !== undefined) {
+    const response = memberOf(memberOf(message.params, 'inputResponses'), INPUT_REQUEST_KEY);
+    return {
+      ...call,
+      ...envelope,
+      era: 'modern',
+      requestState: stringOf(message.params, 'requestState'),
+      clientAnswer: clientAnswerSchema.safeParse(message.valueOf(response)).data,
+    };
+  }
+  const { clientInfo, capabilities, protocolVersion } =
+    initializeSchema.safeParse(JSON.parse(client.initialize ?? '{}')).data ?? {};
+  const elicitation = capabilities?.elicitation;
+  const elicit = async (params: object, until: AbortSignal): Promise<ClientAnswer> =>
+    clientAnswerSchema.parse(await client.elicit(params, until));
+  return {
+    ...call,
+    era: 'legacy-session',
+    revision: protocolVersion,
+    mcpClientName: clientInfo?.name,
+    declaresUrl: elicitation?.['url'] !== undefined,
+    declaresForm: declaresForm(elicitation),
+    session: client,
+    elicitForm: (form, until) => elicit({ mode: 'form', ...form }, until),
+    elicitUrl: async (request, until) => (await elicit({ mode: 'url', ...request }, until)).action,
+  };
+}
+
+function inputRequired({ request, requestState, _meta }: Extract<ToolAnswer, { type: 'input_required' }>): object {
+  const inputRequests = request && { [INPUT_REQUEST_KEY]: { method: 'elicitation/create', params: request } };
+  return { resultType: 'input_required', inputRequests, requestState, _meta };
+}
+
+function toError(answer: ErrorAnswer | InvalidRequestStateError): RpcError {
+  if (answer instanceof Error) return new RpcError(-32602, answer.message, { reason: answer.code });
+  switch (answer.type) {
+    case 'url_elicitation_required':
+      return new RpcError(-32042, textIn(answer.fallback), { elicitations: [{ mode: 'url', ...answer.elicitation }] });
+    case 'capability_missing':
+      return new RpcError(-32021, answer.message, { requiredCapabilities: { elicitation: { url: {} } } });
+    case 'plain':
+      return new RpcError(-32603, textIn(answer.result), answer.result._meta);
+  }
+}
+
+function termsOf({ tool, decision: { confirm }, argumentsText }: GuardedCall) {
+  return {
+    title: titleOf(tool.name, confirm.title && filledIn(confirm.title, JSON.parse(argumentsText))),
+    action: confirm.action,
+    danger: confirm.danger ?? (tool.hints.destructiveHint === true ? 'destructive' : 'caution'),
+    facts: [{ type: 'text' as const, label: TOOL, value: tool.name }],
+    arguments: argumentsText,
+    // A yes that no call has taken is for the next equal one, even at another proxy: but not if the tool has changed by then.
+    binding: tool.digest,
+  };
+}
+
+const TOOL: LocalText = {
+  en: 'Tool',
+  de: 'Werkzeug',
+  fr: 'Outil',
+  es: 'Herramienta',
+  ja: 'ツール',
+  ar: 'الأداة',
+  'zh-Hans': '工具',
+  'zh-Hant': '工具',
+};
+
+const RUN: Readonly<Record<string, (tool: string) => string>> = {
+  en: tool => `Run ${tool}`,
+  de: tool => `${tool} ausführen`,
+  fr: tool => `Exécuter ${tool}`,
+  es: tool => `Ejecutar ${tool}`,
+  ja: tool => `${tool} を実行する`,
+  ar: tool => `تشغيل ${tool}`,
+  'zh-Hans': tool => `运行 ${tool}`,
+  'zh-Hant': tool => `執行 ${tool}`,
+};
+const MAX_TITLE = 120;
+
+/** The title of the rule, if the arguments leave it a title. */
+function titleOf(tool: string, own: LocalText | undefined): LocalText {
+  const isTitle = (text: string) => text.length <= MAX_TITLE && isInert(text);
+  if (own !== undefined && (typeof own === 'string' ? isTitle(own) : Object.values(own).every(isTitle))) return own;
+  return Object.fromEntries(Object.entries(RUN).map(([language, text]) => [language, text(shortened(tool))]));
+}
+
+const shortened = (text: string): string => (text.length > 90 ? `${[...text].slice(0, 89).join('')}…` : text);
+
+/** A title with the arguments in it, in each of its languages. @internal */
+export function filledIn(title: NonNullable<ConfirmTerms['title']>, args: unknown): NonNullable<ConfirmTerms['title']> {
+  if (typeof title === 'string') return fill(title, args);
+  return Object.fromEntries(Object.keys(title).map(language => [language, fill(textFor(title, language), args)]));
+}
+
+function fill(text: string, args: unknown): string {
+  const members =
+    typeof args === 'object' && args !== null ? new Map(Object.entries(args)) : new Map<string, unknown>();
+  return text.replace(/\{([\w.-]+)\}/g, (whole, name: string) => {
+    const value = members.get(name);
+    return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : whole;
+  });
+}

@@ -1,0 +1,331 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable, Writable } from 'node:stream';
+import { type Answer, type ClientConnection, type IncomingCall, NotSentError, OutcomeUnknownError } from './call.ts';
+import { Guard, type GuardOptions } from './guard.ts';
+import { type JsonNode, memberOf, stringOf } from './json-text.ts';
+import { linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
+import { ToolList, withoutHidden } from './tool-list.ts';
+import type { UpstreamProcess } from './upstream-process.ts';
+
+/** How long the upstream may take to list its tools, in ms. */
+const LIST_MS = 10_000;
+export interface StdioProxyOptions extends Omit<GuardOptions, 'tools'> {
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly child: Pick<UpstreamProcess, 'stdin' | 'stdout' | 'ended' | 'stop'>;
+}
+
+/**
+ * One MCP client on standard input and output, and one upstream. What no rule names passes as the bytes that came, in order. Both ends
+ * keep their ids: there is one connection on either side.
+ */
+export class StdioProxy {
+  readonly #p: StdioProxyOptions;
+  readonly #tools: ToolList;
+  readonly #guard: Guard;
+  /** What a 2025-11-25 client has said of itself. */
+  #initialize: string | undefined;
+  #connection: ClientConnection | undefined;
+  readonly #closed = new AbortController();
+  /** Requests of this proxy to either side, by id as it is written. */
+  readonly #toUpstream = new Map<string, (response: Message) => void>();
+  readonly #toClient = new Map<string, (response: Message) => void>();
+  /** Calls of the MCP client that have not gone to the upstream yet, by id. */
+  readonly #held = new Map<string, AbortController>();
+  /** Confirmed calls that have. */
+  readonly #sent = new Map<string, PromiseWithResolvers<Message>>();
+  /** Its requests for a list that will be changed. */
+  readonly #lists = new Set<string>();
+  constructor(p: StdioProxyOptions) {
+    this.#p = p;
+    this.#tools = new ToolList((method, params) => this.#askUpstream(method, params));
+    this.#guard = new Guard({ ...p, tools: this.#tools });
+  }
+
+  /** Serves until one end closes. Resolves with the exit code of the upstream. */
+  async run(): Promise<number> {
+    const { child, input } = this.#p;
+    const fromUpstream = this.#readUpstream();
+    const clientEnds = this.#readClient().finally(() => child.stop());
+    const code = await child.ended;
+    // What it has written before its end.
+    await fromUpstream;
+    this.#closed.abort();
+    for (const [id, { reject }] of this.#sent) {
+      this.#sent.delete(id);
+      reject(new OutcomeUnknownError());
+    }
+    await Promise.allSettled(this.#answering);
+    await this.#guard.close();
+    input.destroy();
+    await clientEnds;
+    return code;
+  }
+
+  /** Calls that are being answered. */
+  readonly #answering = new Set<Promise<void>>();
+
+  async #readClient(): Promise<void> {
+    try {
+      for await (const line of linesOf(this.#p.input)) await this.#fromClient(line);
+    } catch (error) {
+      // The input is destroyed at the end.
+      if (!this.#closed.signal.aborted) this.#p.log('cannot read from the MCP client', { error: textOf(error) });
+    }
+    this.#closed.abort();
+  }
+
+  async #readUpstream(): Promise<void> {
+    try {
+      for await (const line of linesOf(this.#p.child.stdout)) await this.#fromUpstream(line);
+    } catch (error) {
+      this.#p.log('cannot read from the upstream', { error: textOf(error) });
+      void this.#p.child.stop();
+    }
+  }
+
+  async #fromClient(line: Buffer): Promise<void> {
+    let message: Message | readonly Message[];
+    try {
+      message = readClientMessage(line);
+    } catch (error) {
+      return this.#refuse(error, undefined);
+    }
+    if ('root' in message) return await this.#fromClientOne(message);
+    // A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person.
+    const isFree = message.every(
+      one =>
+        (one.method !== 'tools/call' || this.#guard.isPassed(one)) &&
+        !(this.#p.rules.hidesAny && one.method === 'tools/list'),
+    );
+    if (isFree) return await write(this.#p.child.stdin, line);
+    for (const { id, method } of message)
+      if (id !== undefined && method !== undefined)
+        this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), id);
+  }
+
+  async #fromClientOne(message: Message): Promise<void> {
+    const { id, method, params, bytes } = message;
+    switch (method) {
+      case undefined: {
+        const resolve = id === undefined ? undefined : this.#toClient.get(id);
+        if (id === undefined || resolve === undefined) break;
+        this.#toClient.delete(id);
+        return resolve(message);
+      }
+      case 'initialize':
+        this.#initialize = message.textOf(params) ?? '{}';
+        break;
+      case 'notifications/initialized':
+        await write(this.#p.child.stdin, bytes);
+        return this.#guard.announce();
+      case 'notifications/cancelled': {
+        const held = this.#held.get(message.textOf(memberOf(params, 'requestId')) ?? '');
+        if (held === undefined) break;
+        return held.abort();
+      }
+      case 'tools/list':
+        if (id !== undefined && this.#p.rules.hidesAny) this.#lists.add(id);
+        break;
+      case 'tools/call':
+        if (this.#guard.isPassed(message)) break;
+        return this.#fromClientCall(message);
+    }
+    await write(this.#p.child.stdin, bytes);
+  }
+
+  #fromClientCall(message: Message): void {
+    const answering = this.#answerCall(message).catch(error => this.#refuse(error, message.id));
+    this.#answering.add(answering);
+    void answering.finally(() => this.#answering.delete(answering));
+  }
+
+  async #answerCall(message: Message): Promise<void> {
+    const { id } = message;
+    if (id === undefined || !/^(?:"|0$|-?[1-9]\d*$)/.test(id))
+      throw new RpcError(-32600, 'a call without an id of its own');
+    if (this.#held.has(id) || this.#sent.has(id)) throw new RpcError(-32600, 'an id that another call has');
+    const held = new AbortController();
+    this.#held.set(id, held);
+    const signal = AbortSignal.any([held.signal, this.#closed.signal]);
+    const meta = memberOf(message.params, '_meta');
+    const isModern =
+      this.#initialize === undefined && (stringOf(meta, PROTOCOL_VERSION) ?? '') >= FIRST_MODERN_REVISION;
+    const ownMeta = isModern ? ownMetaOf(message, meta) : undefined;
+    const call: IncomingCall = {
+      message,
+      client: this.#client(),
+      signal,
+      ownMeta,
+      send: bytes => this.#send(id, bytes),
+    };
+    let answer: Answer | undefined;
+    try {
+      answer = await this.#guard.answer(call);
+    } catch (error) {
+      // The MCP client has given the call up, and expects no answer.
+      if (held.signal.aborted) return;
+      throw error;
+    } finally {
+      this.#held.delete(id);
+    }
+    if (held.signal.aborted) return;
+    if (answer === undefined) return await write(this.#p.child.stdin, message.bytes);
+    await this.#tell(rendered(id, answer, isModern));
+  }
+
+  /** One object for all calls, because completion notices are kept by it. */
+  #client(): ClientConnection {
+    this.#connection ??= {
+      initialize: this.#initialize,
+      sessionId: undefined,
+      closed: this.#closed.signal,
+      elicit: (params, signal) => this.#elicit(params, signal),
+      notify: (method, params) => this.#tell(JSON.stringify({ jsonrpc: '2.0', method, params })),
+      notifyComplete: elicitationId =>
+        this.#tell(
+          JSON.stringify({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId } }),
+        ),
+    };
+    return this.#connection;
+  }
+
+  async #elicit(params: object, signal: AbortSignal): Promise<unknown> {
+    signal.throwIfAborted();
+    const id = ownId();
+    const { promise, resolve, reject } = Promise.withResolvers<Message>();
+    this.#toClient.set(id, resolve);
+    const giveUp = () => {
+      const requestId = JSON.parse(id) as string;
+      void this.#tell(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }));
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      await this.#tell(`{"jsonrpc":"2.0","id":${id},"method":"elicitation/create","params":${JSON.stringify(params)}}`);
+      const response = await promise;
+      return response.valueOf(memberOf(response.root, 'result'));
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      this.#toClient.delete(id);
+    }
+  }
+
+  /** The one place from which a confirmed call goes to the upstream. */
+  async #send(id: string, bytes: Buffer): Promise<Message> {
+    if (this.#closed.signal.aborted || !this.#p.child.stdin.writable) throw new NotSentError('The server has ended.');
+    const response = Promise.withResolvers<Message>();
+    // From now on the MCP client's cancellation is for the upstream.
+    this.#held.delete(id);
+    this.#sent.set(id, response);
+    await write(this.#p.child.stdin, bytes);
+    return await response.promise;
+  }
+
+  async #askUpstream(method: string, params: string): Promise<Message> {
+    const id = ownId();
+    const { promise, resolve, reject } = Promise.withResolvers<Message>();
+    this.#toUpstream.set(id, resolve);
+    const timer = setTimeout(() => reject(new Error(`The upstream does not answer ${method}.`)), LIST_MS);
+    try {
+      await write(
+        this.#p.child.stdin,
+        Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`),
+      );
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#toUpstream.delete(id);
+    }
+  }
+
+  async #fromUpstream(line: Buffer): Promise<void> {
+    const message = readUpstreamMessage(line);
+    if (message === undefined) return this.#p.log('not a message', { line: line.toString('utf8', 0, 500) });
+    const bytes = 'root' in message ? this.#taken(message) : line;
+    if (bytes !== undefined) await write(this.#p.output, bytes);
+  }
+
+  /** What the MCP client gets of a message. Undefined: nothing. */
+  #taken(message: Message): Buffer | undefined {
+    const { id, method, bytes } = message;
+    if (method === 'notifications/tools/list_changed') this.#tools.forget();
+    if (id === undefined || method !== undefined) return bytes;
+    const resolve = this.#toUpstream.get(id);
+    if (resolve !== undefined) {
+      resolve(message);
+      return undefined;
+    }
+    const sent = this.#sent.get(id);
+    if (sent !== undefined) {
+      this.#sent.delete(id);
+      sent.resolve(message);
+      return undefined;
+    }
+    if (this.#held.has(id)) {
+      this.#p.log('the upstream answers a call that it has not got');
+      return undefined;
+    }
+    return this.#lists.delete(id) ? withoutHidden(message, this.#p.rules) : bytes;
+  }
+
+  /** Answers a message that is not passed on, if it wants an answer. */
+  #refuse(error: unknown, id: string | undefined): void {
+    const isOwn = error instanceof RpcError;
+    if (!isOwn || error.code === -32700 || error.code === -32600)
+      this.#p.log('message of the MCP client refused', { error: textOf(error) });
+    const answer = isOwn ? error : new RpcError(-32603, 'Internal error');
+    // A notification gets no answer. Of a text that is no JSON, nobody knows.
+    if (id === undefined && answer.code !== -32700) return;
+    void this.#tell(rendered(id ?? 'null', { type: 'error', error: answer }));
+  }
+
+  #tell(message: string | Buffer): Promise<void> {
+    return write(this.#p.output, typeof message === 'string' ? Buffer.from(message) : message);
+  }
+}
+
+/** Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
+const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
+const FIRST_MODERN_REVISION = '2026-07-28';
+
+/** Unguessable: an upstream or MCP client must not answer a request that it has not got. */
+const ownId = (): string => `"postern-${randomUUID()}"`;
+
+/** What a request of this proxy has of the `_meta` of a call: which MCP client speaks, and no token of the call. */
+function ownMetaOf(message: Message, meta: JsonNode | undefined): string | undefined {
+  if (meta?.kind !== 'object') return undefined;
+  const kept = meta.members.filter(({ name }) => /^io\.modelcontextprotocol\/(?:protocolVersion|client)/.test(name));
+  return `{${kept.map(({ start, value }) => message.text.slice(start, value.end)).join(',')}}`;
+}
+
+function rendered(id: string, answer: Answer, isModern = false): string | Buffer {
+  switch (answer.type) {
+    case 'response':
+      return answer.bytes;
+    case 'result':
+      return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify({ ...(isModern && { resultType: 'complete' }), ...answer.result })}}`;
+    case 'error': {
+      const { code, message, data } = answer.error;
+      return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`;
+    }
+  }
+}
+
+const LINE_END = Buffer.from('\n');
+
+/** Resolves when the stream takes more. What is written to a stream that has ended is lost. */
+async function write(stream: Writable, bytes: Buffer): Promise<void> {
+  if (!stream.writable) return;
+  stream.cork();
+  stream.write(bytes);
+  const isFree = stream.write(LINE_END);
+  stream.uncork();
+  if (isFree) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const event of ['drain', 'close', 'error'] as const) stream.once(event, resolve);
+  await promise;
+  for (const event of ['drain', 'close', 'error'] as const) stream.off(event, resolve);
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,147 @@
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { startTestGateway, type TestGateway } from '@postern/mcp/testing';
+import type { z } from 'zod/v4';
+import { createRules, rulesSchema } from '../config.ts';
+import { linesOf } from '../message.ts';
+import { StdioProxy, type StdioProxyOptions } from '../stdio-proxy.ts';
+
+/** The real gateway, whose one user is the person of this machine. */
+export function startGateway(): Promise<TestGateway> {
+  const program = fileURLToPath(new URL('../../../../services/gateway/src/postern.ts', import.meta.url));
+  return startTestGateway({ command: [process.execPath, program, 'start'] });
+}
+
+/** One end of a stdio connection, line by line. */
+class End {
+  readonly #out: PassThrough;
+  readonly #lines: AsyncGenerator<Buffer>;
+
+  constructor(out: PassThrough, input: PassThrough) {
+    this.#out = out;
+    this.#lines = linesOf(input);
+  }
+
+  /** @param message a text is sent as it is */
+  send(message: object | string): void {
+    this.#out.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`);
+  }
+
+  /** The next line. Undefined at the end. */
+  async line(): Promise<string | undefined> {
+    const { value, done } = await this.#lines.next();
+    return done === true ? undefined : value.toString();
+  }
+
+  /** The next message, in which any member is looked for. @throws at the end of the stream */
+  async next(): Promise<WireMessage> {
+    return JSON.parse((await this.line()) ?? 'null');
+  }
+
+  end(): void {
+    this.#out.end();
+  }
+}
+
+/** A message whose members the test knows. */
+export interface WireMessage {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params: Readonly<Record<string, never>> & {
+    readonly url: string;
+    readonly arguments: unknown;
+    readonly _meta: never;
+  };
+  readonly result: {
+    readonly content: readonly { readonly text: string }[];
+    readonly isError?: boolean;
+    readonly resultType?: string;
+    readonly requestState: string;
+    readonly inputRequests: { readonly postern: { readonly params: { readonly url: string } } };
+    readonly tools: readonly { readonly name: string }[];
+  };
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+export interface WireWorld extends AsyncDisposable {
+  /** Where the MCP client is. */
+  readonly client: End;
+  /** Where the upstream is. */
+  readonly upstream: End;
+  readonly log: readonly string[];
+  readonly code: Promise<number>;
+  /** The upstream ends, as by a crash. */
+  crash(): void;
+}
+
+/** A proxy between two ends that the test holds. */
+export async function startWire(
+  rules: z.input<typeof rulesSchema>,
+  gate: StdioProxyOptions['gate'] = NO_GATEWAY,
+): Promise<WireWorld> {
+  const [toProxy, fromProxy, toUpstream, fromUpstream] = Array.from({ length: 4 }, () => new PassThrough()) as [
+    PassThrough,
+    PassThrough,
+    PassThrough,
+    PassThrough,
+  ];
+  const ended = Promise.withResolvers<number>();
+  const log: string[] = [];
+  const crash = () => {
+    fromUpstream.end();
+    ended.resolve(1);
+  };
+  const proxy = new StdioProxy({
+    input: toProxy,
+    output: fromProxy,
+    child: {
+      stdin: toUpstream,
+      stdout: fromUpstream,
+      ended: ended.promise,
+      async stop() {
+        toUpstream.end();
+        crash();
+      },
+    },
+    upstream: 'files',
+    rules: await createRules(rulesSchema.parse(rules)),
+    gate,
+    log: (event, details) => log.push(details === undefined ? event : `${event} ${JSON.stringify(details)}`),
+  });
+  const code = proxy.run();
+  return {
+    client: new End(toProxy, fromProxy),
+    upstream: new End(fromUpstream, toUpstream),
+    log,
+    code,
+    crash,
+    async [Symbol.asyncDispose]() {
+      toProxy.end();
+      await code;
+    },
+  };
+}
+
+/** A gateway that nothing may reach. */
+const NO_GATEWAY: StdioProxyOptions['gate'] = {
+  url: 'http://127.0.0.1:1',
+  apiKey: 'pk_0123456789abcdef',
+  subject: { issuer: 'http://localhost', subject: 'nobody' },
+  check: false,
+  onBackgroundError() {},
+  fetch: () => Promise.reject(new Error('no gateway in this test')),
+};
+
+/** The `_meta` of a client of 2026-07-28. */
+export const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1.0.0' },
+  'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } },
+};
+
+export const callOf = (id: number | string, name: string, args: object = {}, more: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args, ...more },
+});
