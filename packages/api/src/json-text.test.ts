@@ -1,7 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ARGUMENT_LIMITS, confirmationRequestSchema } from './confirmations.ts';
-import { canonicalJson, compactJson, readJson } from './json-text.ts';
+import {
+  canonicalJson,
+  compactJson,
+  hasRepeatedName,
+  type JsonNode,
+  JsonTextError,
+  memberOf,
+  readJson,
+  readJsonText,
+  stringOf,
+  withMembers,
+} from './json-text.ts';
 
 const ample = { depth: 100, values: 1000 };
 const read = (text: string) => readJson(text, ample);
@@ -108,4 +119,68 @@ describe('the arguments of a confirmation', () => {
     const { error } = parse(text);
     expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(['arguments']);
   });
+});
+
+/** The value of a node, from the places of its parts alone. */
+function valueIn(text: string, node: JsonNode): unknown {
+  if (node.type === 'array') return node.elements.map(item => valueIn(text, item));
+  if (node.type === 'object')
+    return Object.fromEntries(node.members.map(({ name, value }) => [name, valueIn(text, value)]));
+  return node.type === 'string' ? node.text : JSON.parse(text.slice(node.start, node.end));
+}
+
+test('finds every value of a JSON text at its place, with any white space', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t'), (value, space) => {
+      const text = ` ${JSON.stringify(value, undefined, space)}\n`;
+      const node = readJsonText(text);
+      expect(text.slice(node.start, node.end)).toBe(text.trim());
+      expect(JSON.stringify(valueIn(text, node))).toBe(JSON.stringify(JSON.parse(text)));
+    }),
+  );
+});
+
+test.each(['', '{', '{"a":1,}', "{'a':1}", '{"a":NaN}', '[1 2]', '\uFEFF{}', '{"a":01}', 'nul'])('refuses %j', text => {
+  expect(() => readJsonText(text)).toThrow(JsonTextError);
+});
+
+test('refuses values that are nested too deeply, and reads those at the limit', () => {
+  expect(() => readJsonText(`${'['.repeat(501)}${']'.repeat(501)}`)).toThrow(JsonTextError);
+  expect(readJsonText(`${'['.repeat(500)}${']'.repeat(500)}`).type).toBe('array');
+});
+
+test('keeps the digits of numbers', () => {
+  const text = '{"a":12345678901234567890,"b":1.0,"c":-1e-2}';
+  const digits = ['a', 'b', 'c'].map(name => {
+    const node = memberOf(readJsonText(text), name);
+    return node && text.slice(node.start, node.end);
+  });
+  expect(digits).toEqual(['12345678901234567890', '1.0', '-1e-2']);
+});
+
+test('reads names and strings with escapes', () => {
+  const node = readJsonText('{"m\\u0065thod":"a\\\\","b":"\\"\\ud83d\\ude00"}');
+  expect([stringOf(node, 'method'), stringOf(node, 'b')]).toEqual(['a\\', '"😀']);
+});
+
+test.each([
+  ['{"a":1,"a":2}', true],
+  ['{"a":{"b":[{"c":1,"\\u0063":2}]}}', true],
+  ['{"a":1,"b":{"a":1}}', false],
+])('a name stands twice in %s: %s', (text, isRepeated) => {
+  expect(hasRepeatedName(readJsonText(text))).toBe(isRepeated);
+});
+
+test('replaces, adds and removes members, and leaves the rest as it came', () => {
+  const text = '{ "id" : 1.0, "p": {"b": 1.50 ,"a":2, "c" : [ ] } }';
+  const of = memberOf(readJsonText(text), 'p');
+  if (of?.type !== 'object') throw new Error('an object');
+  expect(withMembers(text, of, { a: undefined, z: undefined })).toBe('{ "id" : 1.0, "p": {"b": 1.50,"c" : [ ]} }');
+  expect(withMembers(text, of, { a: '"x"' })).toBe('{ "id" : 1.0, "p": {"b": 1.50,"c" : [ ],"a":"x"} }');
+  expect(withMembers(text, of, { z: undefined })).toBe(text);
+});
+
+test('reads texts of millions of characters', () => {
+  const texts = ['\\'.repeat(2e6), '"'.repeat(1e6)].map(inner => JSON.stringify(inner));
+  for (const text of [...texts, `[${'1,'.repeat(5e5)}1]`]) expect(readJsonText(text).end).toBe(text.length);
 });

@@ -1,3 +1,4 @@
+import { memberOf, stringOf, withMembers } from '@postern/api/json';
 import type { PosternOptions } from '@postern/mcp/adapter';
 import {
   type Answer,
@@ -7,7 +8,6 @@ import {
   NotSentError,
   OutcomeUnknownError,
 } from './call.ts';
-import { memberOf, stringOf, withMembers } from './json-text.ts';
 import { type Message, RpcError, refuseRepeatedNames } from './message.ts';
 import type { Person } from './person.ts';
 import type { Decision, Rules } from './rules.ts';
@@ -178,13 +178,13 @@ function nameOf({ params }: Message): string {
 function clearArguments(message: Message): string {
   const node = memberOf(message.params, 'arguments');
   if (node === undefined) return '{}';
-  if (node.kind !== 'object') throw new RpcError(-32602, 'arguments are an object');
+  if (node.type !== 'object') throw new RpcError(-32602, 'arguments are an object');
   refuseRepeatedNames(node);
   return message.text.slice(node.start, node.end);
 }
 
 function withoutRound({ bytes, text, params }: Message): Buffer {
-  if (params?.kind !== 'object') return bytes;
+  if (params?.type !== 'object') return bytes;
   const without = withMembers(text, params, OF_ROUND);
   return without === text ? bytes : Buffer.from(without);
 }

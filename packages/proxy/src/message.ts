@@ -1,4 +1,12 @@
-import { type JsonNode, type JsonObject, memberOf, readJson, repeatedName, stringOf } from './json-text.ts';
+import {
+  hasRepeatedName,
+  type JsonNode,
+  type JsonObject,
+  JsonTextError,
+  memberOf,
+  readJsonText,
+  stringOf,
+} from '@postern/api/json';
 
 /** An error of JSON-RPC, for the MCP client. */
 export class RpcError extends Error {
@@ -74,23 +82,23 @@ export function readClientMessage(bytes: Buffer): Message | readonly Message[] {
   const { text, root } = parsed(bytes);
   // Python's text streams, for one, end a line at it. Within a string it is escaped, so it is never needed.
   if (bytes.includes(CARRIAGE_RETURN)) throw new RpcError(-32600, 'a carriage return within a message');
-  const parts = root.kind === 'array' ? root.items : [root];
+  const parts = root.type === 'array' ? root.elements : [root];
   const messages = parts.map(part => {
-    if (part.kind !== 'object') throw new RpcError(-32600, 'not a JSON-RPC message');
+    if (part.type !== 'object') throw new RpcError(-32600, 'not a JSON-RPC message');
     const message = new Message(bytes, text, part);
     refuseAmbiguous(part, MESSAGE_NAMES);
-    if (message.method === 'tools/call' && message.params?.kind === 'object')
+    if (message.method === 'tools/call' && message.params?.type === 'object')
       refuseAmbiguous(message.params, CALL_NAMES);
     return message;
   });
   const [first] = messages;
-  return root.kind === 'object' && first !== undefined ? first : messages;
+  return root.type === 'object' && first !== undefined ? first : messages;
 }
 
 function parsed(bytes: Buffer): { readonly text: string; readonly root: JsonNode } {
   try {
     const text = utf8.decode(bytes);
-    return { text, root: readJson(text) };
+    return { text, root: readJsonText(text) };
   } catch {
     // The cause would quote the message.
     throw new RpcError(-32700, 'not JSON in UTF-8');
@@ -110,19 +118,19 @@ function refuseAmbiguous({ members }: JsonObject, names: ReadonlyMap<string, str
 
 /** @throws {RpcError} if readers could differ in what the arguments of a call are */
 export function refuseRepeatedNames(node: JsonNode): void {
-  if (repeatedName(node) !== undefined) throw new RpcError(-32600, 'a member that stands twice');
+  if (hasRepeatedName(node)) throw new RpcError(-32600, 'a member that stands twice');
 }
 
 /** Reads a message of an upstream. Undefined for anything else, such as a line of a log. */
 export function readUpstreamMessage(bytes: Buffer): Message | readonly Message[] | undefined {
   try {
     const text = bytes.toString('utf8');
-    const root = readJson(text);
-    if (root.kind === 'object') return new Message(bytes, text, root);
-    if (root.kind !== 'array') return undefined;
-    return root.items.flatMap(item => (item.kind === 'object' ? new Message(bytes, text, item) : []));
+    const root = readJsonText(text);
+    if (root.type === 'object') return new Message(bytes, text, root);
+    if (root.type !== 'array') return undefined;
+    return root.elements.flatMap(item => (item.type === 'object' ? new Message(bytes, text, item) : []));
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof JsonTextError) return undefined;
     throw error;
   }
 }

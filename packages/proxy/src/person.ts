@@ -1,4 +1,5 @@
 import { isInert, type LocalText, textFor } from '@postern/api';
+import { memberOf, stringOf } from '@postern/api/json';
 import {
   AUTHORIZATION_META_KEY,
   type ClientAnswer,
@@ -16,7 +17,6 @@ import {
 } from '@postern/mcp/adapter';
 import { z } from 'zod/v4';
 import { type Answer, bindingOf, type GuardedCall } from './call.ts';
-import { memberOf, stringOf } from './json-text.ts';
 import { RpcError } from './message.ts';
 import type { ConfirmTerms } from './rules.ts';
 import { SentCalls } from './sent-calls.ts';

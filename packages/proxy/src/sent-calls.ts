@@ -1,7 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { type JsonObject, memberOf, stringOf, withMembers } from '@postern/api/json';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
 import { z } from 'zod/v4';
-import { type JsonObject, memberOf, stringOf, withMembers } from './json-text.ts';
 import { type Message, RpcError } from './message.ts';
 
 const TYPE = 'postern-proxy-state';
@@ -31,7 +31,7 @@ export class SentCalls {
   /** The response for the MCP client. */
   async wrapped(response: Message, binding: readonly string[]): Promise<Buffer> {
     const result = memberOf(response.root, 'result');
-    if (result?.kind !== 'object' || stringOf(result, 'resultType') !== 'input_required') return response.bytes;
+    if (result?.type !== 'object' || stringOf(result, 'resultType') !== 'input_required') return response.bytes;
     const state = { id: randomUUID(), binding: digestOf(binding), exp: Date.now() + ROUND_MS };
     for (const [id, until] of this.#open) if (until < Date.now()) this.#open.delete(id);
     this.#open.set(state.id, state.exp);
@@ -50,7 +50,7 @@ export class SentCalls {
   async continued(message: Message, binding: readonly string[]): Promise<Buffer | undefined> {
     const { params } = message;
     const sealed = stringOf(params, 'requestState');
-    if (params?.kind !== 'object' || sealed === undefined || !isOfProxy(sealed)) return undefined;
+    if (params?.type !== 'object' || sealed === undefined || !isOfProxy(sealed)) return undefined;
     const opened = await this.#opened(sealed);
     const isItsOwn = opened !== undefined && opened.binding === digestOf(binding);
     // Deleted before anything is sent: of two equal rounds one goes on.

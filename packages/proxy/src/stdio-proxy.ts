@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
+import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
 import { type Answer, type ClientConnection, type IncomingCall, NotSentError, OutcomeUnknownError } from './call.ts';
 import { Guard, type GuardOptions } from './guard.ts';
-import { type JsonNode, memberOf, stringOf } from './json-text.ts';
 import { linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
 import { ToolList, withoutHidden } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
@@ -294,7 +294,7 @@ const ownId = (): string => `"postern-${randomUUID()}"`;
 
 /** What a request of this proxy has of the `_meta` of a call: which MCP client speaks, and no token of the call. */
 function ownMetaOf(message: Message, meta: JsonNode | undefined): string | undefined {
-  if (meta?.kind !== 'object') return undefined;
+  if (meta?.type !== 'object') return undefined;
   const kept = meta.members.filter(({ name }) => /^io\.modelcontextprotocol\/(?:protocolVersion|client)/.test(name));
   return `{${kept.map(({ start, value }) => message.text.slice(start, value.end)).join(',')}}`;
 }

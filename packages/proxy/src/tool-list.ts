@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type JsonNode, memberOf, stringOf } from './json-text.ts';
+import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
 import type { Message } from './message.ts';
 import { type Hints, hintNames, type Rules, type ToolFacts } from './rules.ts';
 
@@ -66,8 +66,8 @@ export class ToolList {
 /** @throws {Error} for an error of the upstream */
 function toolsIn(page: Message): readonly ListedTool[] {
   const list = memberOf(memberOf(page.root, 'result'), 'tools');
-  if (list?.kind !== 'array') throw new Error('The upstream does not list its tools.');
-  return list.items.flatMap(node => {
+  if (list?.type !== 'array') throw new Error('The upstream does not list its tools.');
+  return list.elements.flatMap(node => {
     const name = stringOf(node, 'name');
     if (name === undefined) return [];
     // An upstream may send metadata that differs from list to list.
@@ -95,11 +95,11 @@ function hintsIn(page: Message, annotations: JsonNode | undefined): Hints {
 /** The answer to `tools/list` without the tools that rules hide, and otherwise as it came. */
 export function withoutHidden(page: Message, rules: Rules): Buffer {
   const list = memberOf(memberOf(page.root, 'result'), 'tools');
-  if (list?.kind !== 'array') return page.bytes;
+  if (list?.type !== 'array') return page.bytes;
   const tools = toolsIn(page);
   const isHidden = new Map(tools.map(tool => [tool.name, rules.decide(tool, undefined).action === 'hide']));
-  const kept = list.items.filter(node => isHidden.get(stringOf(node, 'name') ?? '') !== true);
-  if (kept.length === list.items.length) return page.bytes;
+  const kept = list.elements.filter(node => isHidden.get(stringOf(node, 'name') ?? '') !== true);
+  if (kept.length === list.elements.length) return page.bytes;
   const inner = kept.map(({ start, end }) => page.text.slice(start, end)).join(',');
   return Buffer.from(`${page.text.slice(0, list.start)}[${inner}]${page.text.slice(list.end)}`);
 }

@@ -1,10 +1,10 @@
-import { ARGUMENT_LIMITS, isSecretName, type JsonNode, readJson, unseenApart } from '@postern/api';
+import { ARGUMENT_LIMITS, isSecretName, type JsonMember, type JsonNode, readJson, unseenApart } from '@postern/api';
 
 type Shown =
   | { readonly type: 'object'; readonly members: ShownMembers }
   | { readonly type: 'array'; readonly elements: readonly Shown[] }
   | { readonly type: 'string'; readonly text: readonly string[] }
-  | Extract<JsonNode, { type: 'number' | 'boolean' | 'null' }>
+  | { readonly type: 'number' | 'boolean' | 'null'; readonly text: string }
   | { readonly type: 'hidden' };
 type ShownMembers = readonly (readonly [name: readonly string[], value: Shown])[];
 
@@ -16,8 +16,8 @@ export function shownArguments(text: string): ShownMembers {
 }
 
 /** Secrets by their names never reach a page. The digest binds them all the same. */
-const shownMembers = (members: ReadonlyMap<string, JsonNode>, isSecret: boolean): ShownMembers =>
-  Array.from(members, ([name, value]) => [unseenApart(name), shown(value, isSecret || isSecretName(name))] as const);
+const shownMembers = (members: readonly JsonMember[], isSecret: boolean): ShownMembers =>
+  members.map(({ name, value }) => [unseenApart(name), shown(value, isSecret || isSecretName(name))] as const);
 
 function shown(node: JsonNode, isSecret: boolean): Shown {
   switch (node.type) {
