@@ -211,6 +211,11 @@ const covered = [
   'S254 a command runs once, in the gateway that holds the store, with the files of its caller and not its environment',
   'S255 the local socket serves and is served by those who can read the key of its owner, in a folder of no one else',
   'S256 without an own verifier, an endpoint accepts access tokens for itself of the issuers at the gateway only, none while it cannot read them',
+  'S260 a call that a rule of the proxy guards reaches the MCP server only after a yes, and once',
+  'S261 a yes at the proxy is for the server, the tool as it is described, and the arguments',
+  'S262 the proxy refuses messages that have two readings',
+  'S263 what no rule names passes the proxy byte for byte',
+  'S264 the MCP server behind the proxy gets no key of the gateway, and ends with the proxy',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -14,6 +14,7 @@ import { outboundFaults } from './faults/outbound.ts';
 import { pagesFaults } from './faults/pages.ts';
 import { passkeysFaults } from './faults/passkeys.ts';
 import { paymentsFaults } from './faults/payments.ts';
+import { proxyFaults } from './faults/proxy.ts';
 import { refundFaults } from './faults/refunds.ts';
 import { samePersonFaults } from './faults/same-person.ts';
 import { secretsFaults } from './faults/secrets.ts';
@@ -48,4 +49,5 @@ export const faults: readonly Fault[] = [
   ...operationFaults,
   ...completionFaults,
   ...endpointFaults,
+  ...proxyFaults,
 ];

@@ -1,6 +1,6 @@
 import type { TestGateway } from '@postern/mcp/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { callOf, MODERN, startGateway, startWire, type WireWorld } from './testing/wire-world.ts';
+import { callOf, MODERN, nextAt, startGateway, startWire, type WireWorld } from './testing/wire-world.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -55,7 +55,7 @@ async function firstRound(world: WireWorld, id: number, args: object) {
   return { url, retry: { requestState: result.requestState, inputResponses: { postern: { action: 'accept' } } } };
 }
 
-describe('a confirmed call', () => {
+describe('S260: a confirmed call', () => {
   test('of 2025-11-25 goes upstream once, as the text that came, after the person has said yes', async () => {
     await using world = await startAsking();
     await initialize(world);
@@ -100,7 +100,7 @@ describe('a confirmed call', () => {
   });
 });
 
-describe('a yes', () => {
+describe('S261: a yes', () => {
   test('is for these arguments: a retry with others is refused', async () => {
     await using world = await startAsking();
     const { url, retry } = await firstRound(world, 1, { path });
@@ -108,7 +108,7 @@ describe('a yes', () => {
     for (const args of [{ path: '/b' }, { path: `${path}\u200b` }, { path, force: true }]) {
       world.client.send(modern(2, args, retry));
       await listFor(world);
-      expect(await world.client.next()).toMatchObject({ id: 2, error: { code: -32602 } });
+      expect(await nextAt(world)).toMatchObject({ at: 'client', id: 2, error: { code: -32602 } });
     }
   });
 
@@ -122,8 +122,8 @@ describe('a yes', () => {
     expect(await world.upstream.next()).toMatchObject({ id: 2 });
     world.client.send(modern(3, { path }, retry));
     await listFor(world);
-    const again = await world.client.next();
-    expect(again).toMatchObject({ id: 3, result: { resultType: 'input_required' } });
+    const again = await nextAt(world);
+    expect(again).toMatchObject({ at: 'client', id: 3, result: { resultType: 'input_required' } });
     expect(again.result.inputRequests.postern.params.url).not.toBe(url);
   });
 
@@ -134,8 +134,8 @@ describe('a yes', () => {
     await listFor(world);
     await gateway.person.accept(await asked(world));
     await listFor(world, { ...DELETE, description: 'Deletes everything' });
-    await world.client.next();
-    expect(await world.client.next()).toMatchObject({ id: 1, result: { isError: true } });
+    expect(await nextAt(world)).toMatchObject({ method: 'notifications/elicitation/complete' });
+    expect(await nextAt(world)).toMatchObject({ at: 'client', id: 1, result: { isError: true } });
     // The next call asks about the tool as it is now.
     world.client.send(callOf(2, 'delete', { path }));
     await listFor(world, { ...DELETE, description: 'Deletes everything' });
@@ -153,8 +153,8 @@ describe('a yes', () => {
     expect(await world.upstream.next()).toMatchObject({ id: 3 });
     world.client.send(modern(4, { path }, second.retry));
     await listFor(world);
-    const again = await world.client.next();
-    expect(again).toMatchObject({ id: 4, result: { resultType: 'input_required' } });
+    const again = await nextAt(world);
+    expect(again).toMatchObject({ at: 'client', id: 4, result: { resultType: 'input_required' } });
     expect(again.result.inputRequests.postern.params.url).not.toBe(first.url);
   });
 
@@ -165,7 +165,7 @@ describe('a yes', () => {
     const changed = { ...DELETE, description: 'Deletes everything' };
     world.client.send(modern(2, { path }));
     await listFor(world, changed);
-    expect(await world.client.next()).toMatchObject({ id: 2, result: { resultType: 'input_required' } });
+    expect(await nextAt(world)).toMatchObject({ at: 'client', id: 2, result: { resultType: 'input_required' } });
     world.client.send(modern(3, { path }));
     await listFor(world);
     await listFor(world);
@@ -182,8 +182,13 @@ describe('the MCP client gives a call up', () => {
     const url = await asked(world);
     world.client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
     await gateway.person.accept(url);
-    world.client.send({ jsonrpc: '2.0', method: 'next' });
-    expect(await world.upstream.next()).toMatchObject({ method: 'next' });
+    expect(await nextAt(world)).toMatchObject({ at: 'client', method: 'notifications/elicitation/complete' });
+    // By the time that another call has taken all steps, this one would have.
+    world.client.send(callOf(2, 'delete', { path: `${path}/other` }));
+    await listFor(world);
+    await gateway.person.accept(await asked(world));
+    await listFor(world);
+    expect(await world.upstream.next()).toMatchObject({ id: 2 });
   });
 
   test('after the call has gone: the upstream is told', async () => {
@@ -249,13 +254,13 @@ describe('a confirmed call for which the upstream wants something first', () => 
     const round = await wanting(world);
     world.client.send(modern(3, { path: '/b' }, round));
     await listFor(world);
-    expect(await world.client.next()).toMatchObject({ id: 3, error: { code: -32602 } });
+    expect(await nextAt(world)).toMatchObject({ at: 'client', id: 3, error: { code: -32602 } });
     world.client.send(modern(4, { path }, round));
     await listFor(world);
     await world.upstream.next();
     world.client.send(modern(5, { path }, round));
     await listFor(world);
-    expect(await world.client.next()).toMatchObject({ id: 5, error: { code: -32602 } });
+    expect(await nextAt(world)).toMatchObject({ at: 'client', id: 5, error: { code: -32602 } });
   });
 });
 

@@ -70,7 +70,7 @@ test.each([
   expect(nameOf(command)).toBe(name);
 });
 
-describe('a server', () => {
+describe('S264: a server', () => {
   const ask = async (child: ReturnType<typeof start>['child']) => {
     child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"env"}\n');
     const [chunk] = await once(child.stdout, 'data');

@@ -14,7 +14,7 @@ function faultOf(text: string | Buffer): number | undefined {
   }
 }
 
-describe('messages that readers could take for different ones are refused', () => {
+describe('S262: messages that readers could take for different ones are refused', () => {
   test.each([
     ['a method that stands twice', '{"method":"ping","method":"tools/call","params":{"name":"delete"}}'],
     ['a method in escapes that stands twice', '{"method":"ping","m\\u0065thod":"tools/call"}'],

@@ -4,7 +4,7 @@ import { callOf, MODERN, startWire } from './testing/wire-world.ts';
 
 const PASS = { default: 'pass' } as const;
 
-describe('what no rule names', () => {
+describe('S263: what no rule names', () => {
   /** Messages with anything in them that JSON can say, in the words of any writer. */
   const messages = fc
     .oneof(

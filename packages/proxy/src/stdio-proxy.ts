@@ -28,7 +28,7 @@ export class StdioProxy {
   #connection: ClientConnection | undefined;
   readonly #closed = new AbortController();
   /** Requests of this proxy to either side, by id as it is written. */
-  readonly #toUpstream = new Map<string, (response: Message) => void>();
+  readonly #toUpstream = new Map<string, PromiseWithResolvers<Message>>();
   readonly #toClient = new Map<string, (response: Message) => void>();
   /** Calls of the MCP client that have not gone to the upstream yet, by id. */
   readonly #held = new Map<string, AbortController>();
@@ -51,6 +51,7 @@ export class StdioProxy {
     // What it has written before its end.
     await fromUpstream;
     this.#closed.abort();
+    for (const { reject } of this.#toUpstream.values()) reject(new NotSentError('The server has ended.'));
     for (const [id, { reject }] of this.#sent) {
       this.#sent.delete(id);
       reject(new OutcomeUnknownError());
@@ -224,8 +225,9 @@ export class StdioProxy {
 
   async #askUpstream(method: string, params: string): Promise<Message> {
     const id = ownId();
-    const { promise, resolve, reject } = Promise.withResolvers<Message>();
-    this.#toUpstream.set(id, resolve);
+    const response = Promise.withResolvers<Message>();
+    const { promise, reject } = response;
+    this.#toUpstream.set(id, response);
     const timer = setTimeout(() => reject(new Error(`The upstream does not answer ${method}.`)), LIST_MS);
     try {
       await write(
@@ -251,9 +253,9 @@ export class StdioProxy {
     const { id, method, bytes } = message;
     if (method === 'notifications/tools/list_changed') this.#tools.forget();
     if (id === undefined || method !== undefined) return bytes;
-    const resolve = this.#toUpstream.get(id);
-    if (resolve !== undefined) {
-      resolve(message);
+    const own = this.#toUpstream.get(id);
+    if (own !== undefined) {
+      own.resolve(message);
       return undefined;
     }
     const sent = this.#sent.get(id);

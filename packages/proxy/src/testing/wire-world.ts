@@ -16,6 +16,7 @@ export function startGateway(): Promise<TestGateway> {
 class End {
   readonly #out: PassThrough;
   readonly #lines: AsyncGenerator<Buffer>;
+  #ahead: Promise<string | undefined> | undefined;
 
   constructor(out: PassThrough, input: PassThrough) {
     this.#out = out;
@@ -29,8 +30,15 @@ class End {
 
   /** The next line. Undefined at the end. */
   async line(): Promise<string | undefined> {
-    const { value, done } = await this.#lines.next();
-    return done === true ? undefined : value.toString();
+    const line = this.ahead();
+    this.#ahead = undefined;
+    return await line;
+  }
+
+  /** The next line, which stays the next one. */
+  ahead(): Promise<string | undefined> {
+    this.#ahead ??= this.#lines.next().then(({ value, done }) => (done === true ? undefined : value.toString()));
+    return this.#ahead;
   }
 
   /** The next message, in which any member is looked for. @throws at the end of the stream */
@@ -72,6 +80,12 @@ export interface WireWorld extends AsyncDisposable {
   readonly code: Promise<number>;
   /** The upstream ends, as by a crash. */
   crash(): void;
+}
+
+/** The next message at either end, whichever is first. A test that waits at one end alone would wait for ever. */
+export async function nextAt({ client, upstream }: WireWorld): Promise<WireMessage & { readonly at: string }> {
+  const first = await Promise.race([client.ahead().then(() => client), upstream.ahead().then(() => upstream)]);
+  return { ...(await first.next()), at: first === client ? 'client' : 'upstream' };
 }
 
 /** A proxy between two ends that the test holds. */
