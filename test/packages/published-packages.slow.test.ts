@@ -349,6 +349,17 @@ test('npx runs the installed @postern/conformance on every Node.js that it decla
   }
 });
 
+test('npx runs the installed @postern/proxy in front of an installed server', async () => {
+  const folder = emptyProject(join(home, 'proxy'), registry.npmrc);
+  await install(folder, 'npm', ['@postern/proxy', '@modelcontextprotocol/server-memory@2026.8.31']);
+  const server = ['--', 'node', 'node_modules/@modelcontextprotocol/server-memory/dist/index.js'];
+  const table = await runIn(folder, 'npx', ['--no-install', '@postern/proxy', 'check', ...server]);
+  expect(table).toMatch(/^read_graph +pass +annotations$/m);
+  expect(table).toMatch(/^delete_entities +confirm +default$/m);
+  // The gateway that it starts when it asks is installed beside it.
+  expect(existsSync(join(folder, 'node_modules/@postern/gateway/package.json'))).toBe(true);
+});
+
 test('the quick start of README works: a tool asks for access to an account, gets a token, and asks once', async () => {
   const folder = emptyProject(join(home, 'quick-start'), registry.npmrc);
   rmSync(join(folder, 'package.json'));

@@ -7,6 +7,7 @@ import { growthRows } from './rows/growth.ts';
 import { isolationRows } from './rows/isolation.ts';
 import { issueRows } from './rows/issue.ts';
 import { onePersonRows } from './rows/one-person.ts';
+import { proxyRows } from './rows/proxy.ts';
 import { stampedeRows } from './rows/stampede.ts';
 import { waiterRows } from './rows/waiters.ts';
 import { wakeRows } from './rows/wake.ts';
@@ -28,7 +29,8 @@ export const groups = {
   cycle: { measure: cycleRows, minutes: 0.75 },
   footprint: { measure: footprintRows, minutes: 1 },
   'one-person': { measure: onePersonRows, minutes: 1 },
-  growth: { measure: growthRows, minutes: 1.5 },
+  proxy: { measure: proxyRows, minutes: 0.5 },
+  growth: { measure: growthRows, minutes: 1 },
   waiters: { measure: waiterRows, minutes: 1.25 },
   isolation: { measure: isolationRows, minutes: 1 },
   console: { measure: consoleRows, minutes: 1.25 },

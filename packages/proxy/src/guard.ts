@@ -54,12 +54,13 @@ export class Guard {
     );
   }
 
-  /** Whether a call passes, where this can be told from its name. */
+  /** Whether a call passes, where this can be told at once. */
   isPassed(message: Message): boolean {
-    const { rules } = this.#p;
-    if (rules.needsHints || rules.needsArguments) return false;
+    const { rules, tools } = this.#p;
     const name = stringOf(message.params, 'name');
-    return name !== undefined && rules.decide({ name, hints: {} }, undefined).action === 'pass';
+    if (name === undefined || rules.needsArguments) return false;
+    const tool = rules.needsHints ? tools.knownNow?.get(name) : unlisted(name);
+    return tool !== undefined && rules.decide(tool, undefined).action === 'pass';
   }
 
   /**

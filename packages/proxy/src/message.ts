@@ -121,6 +121,21 @@ export function refuseRepeatedNames(node: JsonNode): void {
   if (hasRepeatedName(node)) throw new RpcError(-32600, 'a member that stands twice');
 }
 
+const LONG_BYTES = 1024 * 1024;
+
+/** Whether a line of an upstream is a message, or several. Takes less than to read it. */
+export function isMessage(bytes: Buffer): boolean {
+  // A log does not write such lines, and to parse them would hold up everything else.
+  if (bytes.length > LONG_BYTES) return bytes[0] === 0x7b || bytes[0] === 0x5b;
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return typeof value === 'object' && value !== null;
+  } catch {
+    // A line of a log, say.
+    return false;
+  }
+}
+
 /** Reads a message of an upstream. Undefined for anything else, such as a line of a log. */
 export function readUpstreamMessage(bytes: Buffer): Message | readonly Message[] | undefined {
   try {

@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
 import { type Answer, type ClientConnection, type IncomingCall, NotSentError, OutcomeUnknownError } from './call.ts';
 import { Guard, type GuardOptions } from './guard.ts';
-import { linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
+import { isMessage, linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
 import { ToolList, withoutHidden } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
 
@@ -242,9 +242,12 @@ export class StdioProxy {
   }
 
   async #fromUpstream(line: Buffer): Promise<void> {
-    const message = readUpstreamMessage(line);
-    if (message === undefined) return this.#p.log('not a message', { line: line.toString('utf8', 0, 500) });
-    const bytes = 'root' in message ? this.#taken(message) : line;
+    const waiting = this.#toUpstream.size + this.#sent.size + this.#held.size + this.#lists.size;
+    const mayBeMine = waiting > 0 || line.includes(LIST_CHANGED);
+    const message = mayBeMine ? readUpstreamMessage(line) : undefined;
+    if (mayBeMine ? message === undefined : !isMessage(line))
+      return this.#p.log('not a message', { line: line.toString('utf8', 0, 500) });
+    const bytes = message !== undefined && 'root' in message ? this.#taken(message) : line;
     if (bytes !== undefined) await write(this.#p.output, bytes);
   }
 
@@ -287,6 +290,8 @@ export class StdioProxy {
   }
 }
 
+/** Within the name of the notice, in any spelling that a writer of JSON chooses for its slashes. */
+const LIST_CHANGED = 'list_changed';
 /** Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
 const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
 const FIRST_MODERN_REVISION = '2026-07-28';
@@ -319,11 +324,7 @@ const LINE_END = Buffer.from('\n');
 /** Resolves when the stream takes more. What is written to a stream that has ended is lost. */
 async function write(stream: Writable, bytes: Buffer): Promise<void> {
   if (!stream.writable) return;
-  stream.cork();
-  stream.write(bytes);
-  const isFree = stream.write(LINE_END);
-  stream.uncork();
-  if (isFree) return;
+  if (stream.write(Buffer.concat([bytes, LINE_END]))) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const event of ['drain', 'close', 'error'] as const) stream.once(event, resolve);
   await promise;

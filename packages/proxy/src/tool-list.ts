@@ -19,6 +19,8 @@ export type AskUpstream = (method: string, params: string) => Promise<Message>;
 export class ToolList {
   readonly #ask: AskUpstream;
   #tools: Promise<ReadonlyMap<string, ListedTool>> | undefined;
+  /** What was read last, while it is valid. */
+  #last: ReadonlyMap<string, ListedTool> | undefined;
 
   constructor(ask: AskUpstream) {
     this.#ask = ask;
@@ -27,6 +29,12 @@ export class ToolList {
   /** The upstream has changed its list. */
   forget(): void {
     this.#tools = undefined;
+    this.#last = undefined;
+  }
+
+  /** Undefined if it would have to be read. */
+  get knownNow(): ReadonlyMap<string, ListedTool> | undefined {
+    return this.#last;
   }
 
   /** Resolves with what is known, or else reads it. @param meta `_meta` of the request, as JSON text (revision 2026-07-28) */
@@ -38,9 +46,14 @@ export class ToolList {
   read(meta: string | undefined): Promise<ReadonlyMap<string, ListedTool>> {
     const reading = this.#read(meta);
     this.#tools = reading;
-    reading.catch(() => {
-      if (this.#tools === reading) this.#tools = undefined;
-    });
+    reading.then(
+      tools => {
+        if (this.#tools === reading) this.#last = tools;
+      },
+      () => {
+        if (this.#tools === reading) this.forget();
+      },
+    );
     return reading;
   }
 

@@ -81,7 +81,7 @@ function ioBytes(pid: number): number {
 }
 
 /** proc(5): user and system time are fields 14 and 15, in ticks of 10 ms; the name in field 2 may contain any character. */
-function processorMs(pid: number): number {
+export function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }

@@ -10,6 +10,7 @@ export const profileSections = [
   'start',
   'idle-memory',
   'one-person',
+  'proxy',
   'sizes',
   'growth',
   'redis-memory',
