@@ -93,10 +93,23 @@ describe('the name of a member', () => {
     expect(isSecretName(name)).toBe(true);
   });
 
-  test.each(['account_number', 'authorizationUrl', 'authorized', 'max_tokens', 'tokenCount', 'title'])(
-    'is not that of a secret: %s',
-    name => {
-      expect(isSecretName(name)).toBe(false);
-    },
-  );
+  test.each([
+    'token_path',
+    'pwd',
+    'token_address',
+    'secret_name',
+    'credentialsPath',
+    'session_id',
+    'output_token_file',
+    'mfa_device_to_delete',
+    'pin_message',
+    'account_number',
+    'authorizationUrl',
+    'authorized',
+    'max_tokens',
+    'tokenCount',
+    'title',
+  ])('is not that of a secret: %s', name => {
+    expect(isSecretName(name)).toBe(false);
+  });
 });

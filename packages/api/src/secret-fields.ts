@@ -41,10 +41,14 @@ const CARRIERS = /\b(?:authorization|cookies|connection string)$/i;
 /** Where money goes. Hiding it would hide what is decided. */
 const DESTINATIONS = /\baccount numbers?\b/gi;
 
+/** Last words of names of what is not the secret itself, but where it is, or which one it is: that decides, so it is shown. */
+const ABOUT =
+  /\b(?:path|file|filename|dir|directory|folder|name|id|address|url|uri|type|kind|device|message|title|label|policy|scopes?|(?:to|for) (?:delete|remove|revoke))s?$|^pwd$/i;
+
 /** Whether the value of a member with this name is not shown, although the user decides on it. A heuristic, as above. */
 export function isSecretName(name: string): boolean {
   const words = asWords(name).replace(DESTINATIONS, '');
-  return CARRIERS.test(words) || SECRET.test(words);
+  return !ABOUT.test(words) && (CARRIERS.test(words) || SECRET.test(words));
 }
 
 /** Whether a user types the value, and does not choose it. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { ToolCall } from '@postern/mcp/adapter';
 import type { Message, RpcError } from './message.ts';
 import type { Decision } from './rules.ts';
@@ -40,19 +41,17 @@ export interface IncomingCall {
 export interface GuardedCall extends IncomingCall {
   /** The name of the upstream, which the person reads. */
   readonly upstream: string;
+  /** What tells it from others of its name. */
+  readonly instance: string;
   readonly tool: ListedTool;
   readonly decision: Decision;
   /** JSON text of an object. */
   readonly argumentsText: string;
 }
 
-/** All that a yes is for. */
-export const bindingOf = ({ upstream, tool, argumentsText }: GuardedCall): readonly string[] => [
-  upstream,
-  tool.name,
-  tool.digest,
-  argumentsText,
-];
+/** Digest of all that a yes is for. */
+export const bindingOf = ({ upstream, instance, tool, argumentsText }: GuardedCall): string =>
+  hash('sha256', JSON.stringify([upstream, instance, tool.name, tool.digest, argumentsText]), 'base64url');
 
 /** The upstream was gone before anything of the call was written. */
 export class NotSentError extends Error {

@@ -163,9 +163,24 @@ export async function createRules({ rules, ...config }: RulesConfig): Promise<Ru
       patterns: rule.tools === undefined ? undefined : [rule.tools].flat(),
       annotations: rule.annotations ?? {},
       meets: rule.when === undefined ? undefined : await validatorOf(rule.when, index + 1),
+      argumentNames: namesIn(rule.when),
     });
   return new Rules({ ...config, rules: made });
 }
+
+/** All names of properties that a schema mentions. */
+function namesIn(schema: unknown): readonly string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return Object.entries(schema).flatMap(([keyword, value]: [string, unknown]) => [
+    ...(/^(?:properties|dependentRequired|dependentSchemas)$/.test(keyword) && isRecord(value)
+      ? Object.keys(value)
+      : []),
+    ...(keyword === 'required' && Array.isArray(value) ? value.filter(name => typeof name === 'string') : []),
+    ...namesIn(value),
+  ]);
+}
+
+const isRecord = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** The library is loaded only for those who use it. */
 async function validatorOf(schema: object, place: number): Promise<(args: unknown) => boolean> {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { TestGateway } from '@postern/mcp/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { callOf, MODERN, nextAt, startGateway, startWire, type WireWorld } from './testing/wire-world.ts';
@@ -8,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-const startAsking = (holdMs = 10_000) =>
-  startWire({}, { ...gateway.options, check: false, holdMs, onBackgroundError() {} });
+const startAsking = (holdMs = 10_000, upstream = 'files') =>
+  startWire({}, { ...gateway.options, check: false, holdMs, onBackgroundError() {} }, upstream);
 
 /** A yes that no call takes is for the next equal call, so each test has a file of its own. */
 let path: string;
@@ -173,6 +174,34 @@ describe('S261: a yes', () => {
   });
 });
 
+test('a yes is for this server: an equal call of another one behind the same gateway asks anew, on a page of its own', async () => {
+  await using staging = await startAsking(0, 'staging');
+  await using production = await startAsking(0, 'production');
+  const { url } = await firstRound(staging, 1, { path });
+  await gateway.person.accept(url);
+  production.client.send(modern(2, { path }));
+  await listFor(production);
+  const answer = await Promise.race([production.client.next(), production.upstream.next()]);
+  expect(answer).toMatchObject({ id: 2, result: { resultType: 'input_required' } });
+  expect(answer.result.inputRequests.postern.params.url).not.toBe(url);
+});
+
+test('a yes is for this tool: one whose name is equal only after normalisation asks anew', async () => {
+  await using world = await startAsking(0);
+  const listNone = async () => {
+    const { id } = await world.upstream.next();
+    world.upstream.send({ jsonrpc: '2.0', id, result: { tools: [] } });
+  };
+  world.client.send(callOf(1, 'cafe\u0301', { path }, { _meta: MODERN }));
+  await listNone();
+  const { result } = await world.client.next();
+  await gateway.person.accept(result.inputRequests.postern.params.url);
+  world.client.send(callOf(2, 'caf\u00e9', { path }, { _meta: MODERN }));
+  await listNone();
+  const answer = await Promise.race([world.client.next(), listNone()]);
+  expect(answer).toMatchObject({ id: 2, result: { resultType: 'input_required' } });
+});
+
 describe('the MCP client gives a call up', () => {
   test('before the person has decided: nothing goes upstream, whatever the person says', async () => {
     await using world = await startAsking();
@@ -191,6 +220,28 @@ describe('the MCP client gives a call up', () => {
     expect(await world.upstream.next()).toMatchObject({ id: 2 });
   });
 
+  test.each([
+    ['in a batch', '[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}]'],
+    ['with its id as another text', '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0}}'],
+  ])('%s: nothing goes upstream', async (_what, text) => {
+    await using world = await startAsking();
+    await initialize(world);
+    world.client.send(callOf(1, 'delete', { path }));
+    await listFor(world);
+    const url = await asked(world);
+    world.client.send(text);
+    await gateway.person.accept(url);
+    world.client.send({ jsonrpc: '2.0', method: 'next' });
+    const methods: (string | undefined)[] = [];
+    const read = async () => {
+      for (;;) methods.push((await world.upstream.next()).method);
+    };
+    read().catch(() => {});
+    await new Promise(resolve => setTimeout(resolve, 1_000));
+    // The list is read again before a call is sent.
+    expect(methods).not.toContain('tools/list');
+  });
+
   test('after the call has gone: the upstream is told', async () => {
     await using world = await startAsking();
     await initialize(world);
@@ -202,6 +253,11 @@ describe('the MCP client gives a call up', () => {
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
     world.client.send(cancelled);
     expect(await world.upstream.next()).toEqual(cancelled);
+    // Its id is free, and nobody is told of its outcome.
+    world.client.send(callOf(1, 'delete', { path: `${path}/other` }));
+    await listFor(world);
+    const methods = new Set([(await nextAt(world)).method, (await nextAt(world)).method]);
+    expect(methods).toEqual(new Set(['notifications/elicitation/complete', 'elicitation/create']));
   });
 });
 
@@ -219,6 +275,27 @@ test('an upstream that ends before its answer leaves an outcome that is unknown,
   expect({ id, isError: result.isError }).toEqual({ id: 1, isError: true });
   expect(result.content[0]?.text).toContain('unknown');
   expect(world.log.join()).toContain('outcome of a confirmed call unknown');
+});
+
+/** Everything that streams within this process can do without an event from outside. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 100; turn += 1) await setImmediate();
+}
+
+test('the outcome is unknown also if the upstream ends while it does not read', async () => {
+  await using world = await startAsking();
+  const { url, retry } = await firstRound(world, 1, { path });
+  await gateway.person.accept(url);
+  world.client.send(modern(2, { path }, retry));
+  await listFor(world);
+  const { id } = await world.upstream.next();
+  world.client.send({ jsonrpc: '2.0', method: 'filler', params: { text: 'x'.repeat(1e6) } });
+  await turns();
+  world.upstream.send({ jsonrpc: '2.0', id, result: { tools: [DELETE] } });
+  await turns();
+  world.crash();
+  const { result } = await world.client.next();
+  expect(result.content[0]?.text).toContain('unknown');
 });
 
 describe('a confirmed call for which the upstream wants something first', () => {
@@ -249,6 +326,22 @@ describe('a confirmed call for which the upstream wants something first', () => 
     expect(await world.upstream.next()).toEqual(modern(3, { path }, { ...round, requestState: 'of upstream' }));
   });
 
+  test('goes on with a state that is an empty text', async () => {
+    await using world = await startAsking();
+    const { url, retry } = await firstRound(world, 1, { path });
+    await gateway.person.accept(url);
+    world.client.send(modern(2, { path }, retry));
+    await listFor(world);
+    await listFor(world);
+    await world.upstream.next();
+    const wanted = { resultType: 'input_required', requestState: '', inputRequests: { own: { method: 'roots/list' } } };
+    world.upstream.send({ jsonrpc: '2.0', id: 2, result: wanted });
+    const { requestState } = (await world.client.next()).result;
+    world.client.send(modern(3, { path }, { requestState, inputResponses: { own: { roots: [] } } }));
+    await listFor(world);
+    expect(JSON.parse((await world.upstream.line()) ?? '')).toMatchObject({ id: 3, params: { requestState: '' } });
+  });
+
   test('goes on once, and as the call that was confirmed', async () => {
     await using world = await startAsking();
     const round = await wanting(world);
@@ -265,6 +358,21 @@ describe('a confirmed call for which the upstream wants something first', () => 
 });
 
 describe('an upstream', () => {
+  test.each([
+    ['with its id as another text', '{"jsonrpc":"2.0","id":1.0,"result":{"content":[]}}'],
+    ['in a batch', '[{"jsonrpc":"2.0","id":1,"result":{"content":[]}}]'],
+    ['beside a method', '{"jsonrpc":"2.0","id":1,"method":"x","result":{"content":[]}}'],
+  ])('cannot answer a call that waits for a person %s', async (_what, text) => {
+    await using world = await startAsking();
+    await initialize(world);
+    world.client.send(callOf(1, 'delete', { path }));
+    await listFor(world);
+    await asked(world);
+    world.upstream.send(text);
+    world.upstream.send({ jsonrpc: '2.0', method: 'notifications/message', params: {} });
+    expect(await world.client.next()).toMatchObject({ method: 'notifications/message' });
+  });
+
   test('cannot answer a call that waits for a person', async () => {
     await using world = await startAsking();
     await initialize(world);

@@ -8,7 +8,7 @@ import {
   NotSentError,
   OutcomeUnknownError,
 } from './call.ts';
-import { type Message, RpcError, refuseRepeatedNames } from './message.ts';
+import { type Message, RpcError, refuseLookalikes, refuseRepeatedNames } from './message.ts';
 import type { Person } from './person.ts';
 import type { Decision, Rules } from './rules.ts';
 import type { ListedTool, ToolList } from './tool-list.ts';
@@ -16,6 +16,8 @@ import type { ListedTool, ToolList } from './tool-list.ts';
 export interface GuardOptions {
   /** The name of the upstream, which the person reads. */
   readonly upstream: string;
+  /** What tells this upstream from others of its name: a yes for one is none for another. */
+  readonly instance: string;
   readonly rules: Rules;
   readonly tools: ToolList;
   readonly gate: PosternOptions<GuardedCall>;
@@ -31,34 +33,46 @@ const MAX_NAME = 256;
 export class Guard {
   readonly #p: GuardOptions;
   #person: Promise<Person> | undefined;
+  #hasSaid = false;
 
   constructor(p: GuardOptions) {
     this.#p = p;
   }
 
-  async close(): Promise<void> {
-    (await this.#person)?.close();
+  /** Loads what asks a person, so that a gateway that cannot be used fails now. @throws {PosternUsageError} `invalid_options` */
+  async prepare(): Promise<void> {
+    await this.#loaded();
   }
 
-  /** Logs which tool falls where, for the operator. Nothing waits for it. */
+  async close(): Promise<void> {
+    // Without a gateway that can be used there is nothing to close.
+    (await this.#person?.catch(() => undefined))?.close();
+  }
+
+  /** Reads the tools, so that the operator learns at the start which of them falls where. Nothing waits for it. */
   announce(): void {
-    const { rules, tools, log } = this.#p;
-    if (rules.trustsAnnotations) log('trusts what the server says of its tools: those that only read pass');
-    tools.known(undefined).then(
-      listed => {
-        const byAction = Object.groupBy(listed.values(), tool => rules.decide(tool, undefined).action);
-        for (const [action, names] of Object.entries(byAction))
-          log(action, { tools: names.map(({ name }) => name).join(', ') });
-      },
-      (error: unknown) => log('cannot read the tools of the server', { error: textOf(error) }),
+    this.#p.tools.known(undefined).then(
+      listed => this.#say(listed),
+      (error: unknown) => this.#p.log('cannot read the tools of the server', { error: textOf(error) }),
     );
+  }
+
+  /** Logs which tool falls where, once. */
+  #say(listed: ReadonlyMap<string, ListedTool>): void {
+    const { rules, log } = this.#p;
+    if (this.#hasSaid) return;
+    this.#hasSaid = true;
+    if (rules.trustsAnnotations) log('trusts what the server says of its tools: those that only read pass');
+    const byAction = Object.groupBy(listed.values(), tool => rules.decide(tool, undefined).action);
+    for (const [action, names] of Object.entries(byAction))
+      log(action, { tools: names.map(({ name }) => name).join(', ') });
   }
 
   /** Whether a call passes, where this can be told at once. */
   isPassed(message: Message): boolean {
     const { rules, tools } = this.#p;
     const name = stringOf(message.params, 'name');
-    if (name === undefined || rules.needsArguments) return false;
+    if (name === undefined || name.length > MAX_NAME || rules.needsArguments) return false;
     const tool = rules.needsHints ? tools.knownNow?.get(name) : unlisted(name);
     return tool !== undefined && rules.decide(tool, undefined).action === 'pass';
   }
@@ -76,42 +90,48 @@ export class Guard {
       case 'pass':
         return undefined;
       case 'hide':
-        throw new RpcError(-32602, `Unknown tool: ${name}`);
       case 'deny':
-        this.#p.log('call denied', { tool: name, rule: String(decision.by) });
-        return (await this.#loaded()).refusal(
-          `The rules of this proxy do not allow ${JSON.stringify(name)}. Nothing was done.`,
-        );
+        return await this.#refused(name, decision);
       case 'confirm':
-        return await this.#confirmed(name, decision, incoming);
+        return await this.#confirmed(name, incoming);
     }
   }
 
   /** A call that a person decides about. */
-  async #confirmed(name: string, decision: Decision, incoming: IncomingCall): Promise<Answer> {
+  async #confirmed(name: string, incoming: IncomingCall): Promise<Answer | undefined> {
+    const { upstream, instance } = this.#p;
     const argumentsText = clearArguments(incoming.message);
     const person = await this.#loaded();
     person.assertShowable(name);
-    // Anew for every call: what the person says yes to is what the upstream says now.
-    const tool = await this.#listed(name, incoming, 'read');
-    const call = { ...incoming, upstream: this.#p.upstream, tool, decision, argumentsText };
     try {
+      // Anew for every call: what the person says yes to is what the upstream says now.
+      const tool = await this.#listed(name, incoming, 'read');
+      const decision = this.#decide(tool, incoming.message);
+      if (decision.action === 'hide' || decision.action === 'deny') return await this.#refused(name, decision);
+      const call = { ...incoming, upstream, instance, tool, decision, argumentsText };
       const continued = await person.sent.continued(call.message, bindingOf(call));
       if (continued !== undefined) return await this.#send(call, continued);
       // Goes on with `#afterYes`, once for a yes.
       return await person.ask(call);
     } catch (error) {
-      return this.#failed(call, error, person);
+      return this.#failed(name, incoming.signal, error, person);
     }
   }
 
-  /** The person may have taken minutes, so the tool is looked at once more. Then the call goes to the upstream. */
+  /** The person may have taken minutes, so tool and rules are looked at once more. Then the call goes to the upstream. */
   async #afterYes(call: GuardedCall): Promise<Answer> {
-    const { digest } = await this.#listed(call.tool.name, call, 'read');
+    const tool = await this.#listed(call.tool.name, call, 'read');
     call.signal.throwIfAborted();
-    if (digest !== call.tool.digest)
+    if (tool.digest !== call.tool.digest)
       throw new NotSentError('The server changed what it says of this tool while the user was asked.');
     return await this.#send(call, withoutRound(call.message));
+  }
+
+  async #refused(name: string, { action, by }: Decision): Promise<Answer> {
+    if (action === 'hide') throw new RpcError(-32602, `Unknown tool: ${name}`);
+    this.#p.log('call denied', { tool: name, rule: String(by) });
+    const text = `The rules of this proxy do not allow ${JSON.stringify(name)}. Nothing was done.`;
+    return (await this.#loaded()).refusal(text);
   }
 
   async #send(call: GuardedCall, bytes: Buffer): Promise<Answer> {
@@ -119,7 +139,7 @@ export class Guard {
     return { type: 'response', bytes: await (await this.#loaded()).sent.wrapped(response, bindingOf(call)) };
   }
 
-  #failed({ tool: { name }, signal }: GuardedCall, error: unknown, person: Person): Answer {
+  #failed(name: string, signal: AbortSignal, error: unknown, person: Person): Answer {
     if (error instanceof OutcomeUnknownError) {
       this.#p.log('outcome of a confirmed call unknown', { tool: name });
       return failure(
@@ -139,9 +159,13 @@ export class Guard {
   /** The tool as the upstream lists it: now, or as it is known. */
   async #listed(name: string, { ownMeta }: IncomingCall, how: 'known' | 'read'): Promise<ListedTool> {
     try {
-      return (await this.#p.tools[how](ownMeta)).get(name) ?? unlisted(name);
+      const tools = await this.#p.tools[how](ownMeta);
+      this.#say(tools);
+      return tools.get(name) ?? unlisted(name);
     } catch (error) {
       this.#p.log('cannot read the tools of the server', { error: textOf(error) });
+      // It may be busy. Whoever asked about a tool of which nothing is known, would ask about another one.
+      if (how === 'read' && error instanceof NotSentError) throw error;
       return unlisted(name);
     }
   }
@@ -150,7 +174,10 @@ export class Guard {
     const { rules } = this.#p;
     if (!rules.needsArguments) return rules.decide(tool, undefined);
     const node = memberOf(message.params, 'arguments');
-    if (node !== undefined) refuseRepeatedNames(node);
+    if (node !== undefined) {
+      refuseRepeatedNames(node);
+      refuseLookalikes(node, rules.argumentNames);
+    }
     return rules.decide(tool, message.valueOf(node) ?? {});
   }
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -30,7 +30,12 @@ setInterval(() => {}, 1000);
 function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const main = join(import.meta.dirname, 'main.ts');
   const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'], ...env } });
-  return { child, out: text(child.stdout), errors: text(child.stderr), ended: once(child, 'close') };
+  return {
+    child,
+    out: text(child.stdout).catch(() => 'not read to its end'),
+    errors: text(child.stderr),
+    ended: once(child, 'close'),
+  };
 }
 
 async function run(...args: readonly string[]) {
@@ -70,6 +75,33 @@ test.each([
   expect(nameOf(command)).toBe(name);
 });
 
+test('check prints names so that they cannot imitate another row', async () => {
+  const source = `import { createInterface } from 'node:readline'; for await (const line of createInterface({ input: process.stdin })) { const { id } = JSON.parse(line); if (id) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [{ name: 'wipe\\n\\u001b[2Kread  pass     annotations' }] } })) }`;
+  const { out } = await run('check', '--', process.execPath, '--input-type=module', '-e', source);
+  expect(out.trimEnd().split('\n')).toHaveLength(1);
+  expect(out).not.toContain('\u001b');
+});
+
+test('check of a program that is no MCP server fails in one line', async () => {
+  const { code, errors } = await run('check', '--', 'true');
+  expect(code).not.toBe(0);
+  expect(errors).not.toMatch(/^\s+at /m);
+});
+
+test('a gateway that cannot be used is refused at the start', async () => {
+  const file = join(folder, 'gateway.yaml');
+  const gateway = { url: 'http://gateway.example.com', apiKey: 'short', person: { issuer: 'x', subject: 'y' } };
+  writeFileSync(file, JSON.stringify({ gateway, upstreams: { one: { command: [process.execPath, SERVER] } } }));
+  expect(await run(file)).toMatchObject({ code: 2 });
+});
+
+test('the configuration of an MCP client names the file from any folder', async () => {
+  const file = join(folder, 'relative.yaml');
+  writeFileSync(file, JSON.stringify({ upstreams: { one: { command: ['x'] } } }));
+  const { out } = await run('config', '--client', 'cursor', relative(process.cwd(), file));
+  expect(JSON.parse(out).mcpServers.one.args).toContain(file);
+});
+
 describe('S264: a server', () => {
   const ask = async (child: ReturnType<typeof start>['child']) => {
     child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"env"}\n');
@@ -103,14 +135,74 @@ describe('S264: a server', () => {
     await ended;
   });
 
+  const program = (source: string) => ['--', process.execPath, '--input-type=module', '-e', source];
+
+  test('that ends ends the proxy, although what it has started keeps its output', async () => {
+    const { child, ended } = start(
+      program(
+        `import { spawn } from 'node:child_process'; const { pid } = spawn('sleep', ['300'], { stdio: ['ignore', 'inherit', 'ignore'], detached: true }); console.log(JSON.stringify({ jsonrpc: '2.0', method: String(pid) })); process.exitCode = 3; process.stdin.once('data', () => process.exit());`,
+      ),
+    );
+    const [chunk] = await once(child.stdout, 'data');
+    child.stdin.write('{"jsonrpc":"2.0","method":"exit"}\n');
+    expect(await ended).toEqual([3, null]);
+    process.kill(Number(JSON.parse(String(chunk)).method));
+  });
+
+  test('ends with the reader of its output', async () => {
+    const { child, errors, ended } = start(
+      program(
+        `setInterval(() => console.log(JSON.stringify({ jsonrpc: '2.0', method: String(process.pid) })), 50); process.stdout.on('error', () => {})`,
+      ),
+    );
+    const [chunk] = await once(child.stdout, 'data');
+    const pid = Number(JSON.parse(String(chunk).split('\n')[0] ?? '').method);
+    child.stdout.destroy();
+    await ended;
+    await untilEnded(pid);
+    expect(await errors).not.toContain('    at ');
+  });
+
+  test('gets one SIGTERM', async () => {
+    const { child, errors, ended } = start(
+      program(
+        `let n = 0; process.on('SIGTERM', () => { n += 1; setTimeout(() => { console.error('terms', n); process.exit(0) }, 500) }); setInterval(() => {}, 1000); console.log('{"ready":1}')`,
+      ),
+    );
+    await once(child.stdout, 'data');
+    child.stdin.end();
+    await ended;
+    expect(await errors).toContain('terms 1\n');
+  });
+
+  test.each([
+    ['its proxy gets a second signal', [], ['SIGTERM', 'SIGTERM']],
+    ['check is interrupted', ['check'], ['SIGINT']],
+  ] as const)('ends when %s', async (_what, action, signals) => {
+    const source = `process.on('SIGTERM', () => console.error('pid', process.pid)); console.error('pid', process.pid); setInterval(() => {}, 1000)`;
+    const { child, ended } = start([...action, ...program(source)]);
+    let pid = 0;
+    for (const signal of signals) {
+      const [chunk] = await once(child.stderr, 'data');
+      pid = Number(/pid (\d+)/.exec(String(chunk))?.[1]);
+      child.kill(signal);
+    }
+    await ended;
+    await untilEnded(pid);
+  });
+
   test('ends with the input, and with it all that it has started', async () => {
     const { child, ended } = start(['--', process.execPath, SERVER]);
     const { pid } = await ask(child);
     child.stdin.end();
     await ended;
-    while (isRunning(pid)) await delay(10);
+    await untilEnded(pid);
   });
 });
+
+async function untilEnded(pid: number): Promise<void> {
+  while (isRunning(pid)) await delay(10);
+}
 
 /** A zombie is not: in a container, nobody may take it away. */
 function isRunning(pid: number): boolean {

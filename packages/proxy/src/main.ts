@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { GuardOptions } from './guard.ts';
 import { Rules } from './rules.ts';
@@ -101,7 +102,15 @@ function logFor(name: string): GuardOptions['log'] {
 /** @throws {UsageError} */
 async function start({ command }: Served): Promise<UpstreamProcess> {
   try {
-    return await UpstreamProcess.start(command);
+    const child = await UpstreamProcess.start(command);
+    let isStopping = false;
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => {
+        if (isStopping) child.kill();
+        isStopping = true;
+        void child.stop();
+      });
+    return child;
   } catch (error) {
     throw new UsageError(`cannot start ${command.command} (${(error as NodeJS.ErrnoException).code ?? 'error'})`);
   }
@@ -109,36 +118,54 @@ async function start({ command }: Served): Promise<UpstreamProcess> {
 
 async function serve(of: Served): Promise<number> {
   const child = await start(of);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void child.stop());
   const log = logFor(of.name);
   const proxy = new StdioProxy({
     input: process.stdin,
     output: process.stdout,
     child,
     upstream: of.name,
+    instance: JSON.stringify([of.command.command, of.command.args, of.command.cwd ?? process.cwd()]),
     rules: of.rules,
     gate: { ...of.gateway, serverName: of.name, check: false, onBackgroundError: ({ message }) => log(message) },
     log,
   });
+  if (of.gateway.url !== undefined) await usable(proxy.prepare(), child);
   return await proxy.run();
+}
+
+/** @throws {UsageError} */
+async function usable<T>(work: Promise<T>, child: UpstreamProcess): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    await child.stop();
+    throw new UsageError(error instanceof Error ? error.message : '');
+  }
 }
 
 async function check(of: Served): Promise<number> {
   const { decisionsOf } = await import('./check.ts');
-  const rows = await decisionsOf(await start(of), of.rules);
-  const width = Math.max(4, ...rows.map(({ tool }) => tool.name.length));
+  const child = await start(of);
+  const rows = await usable(decisionsOf(child, of.rules), child);
+  const width = Math.max(4, ...rows.map(({ tool }) => shown(tool.name).length));
   for (const { tool, decision } of rows) {
     const by = typeof decision.by === 'number' ? `rule ${decision.by}` : decision.by;
-    process.stdout.write(`${tool.name.padEnd(width)}  ${decision.action.padEnd(7)}  ${by}\n`);
+    process.stdout.write(`${shown(tool.name).padEnd(width)}  ${decision.action.padEnd(7)}  ${by}\n`);
   }
   return 0;
+}
+
+/** A name of a tool that could imitate another row is quoted, in ASCII. */
+function shown(name: string): string {
+  if (/^[\w.:/-]+$/.test(name)) return name;
+  return JSON.stringify(name).replace(/[^ -~]/g, each => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** @throws {UsageError} */
 async function printConfig({ file, name, client, command }: Request, of: Served): Promise<number> {
   const { clientConfig } = await import('./client-config.ts');
   const named = name === undefined ? [] : ['--name', name];
-  const proxied = file === undefined ? [...named, '--', ...command] : [file, '--upstream', of.name];
+  const proxied = file === undefined ? [...named, '--', ...command] : [resolve(file), '--upstream', of.name];
   process.stdout.write(`${clientConfig(client, of.name, proxied)}\n`);
   return 0;
 }

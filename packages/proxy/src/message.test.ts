@@ -21,6 +21,7 @@ describe('S262: messages that readers could take for different ones are refused'
     ['a method in capitals, for readers that ignore case', '{"id":1,"method":"ping","METHOD":"tools/call"}'],
     ['a method in wide letters', '{"id":1,"method":"ping","ｍethod":"tools/call"}'],
     ['parameters in capitals', '{"id":1,"method":"tools/call","params":{"name":"a"},"Params":{"name":"delete"}}'],
+    ['a method in capitals', '{"id":1,"method":"Tools/Call","params":{"name":"delete"}}'],
     ['a tool that stands twice', '{"id":1,"method":"tools/call","params":{"name":"list","name":"delete"}}'],
     ['a tool in capitals', '{"id":1,"method":"tools/call","params":{"name":"list","Name":"delete"}}'],
     [
@@ -49,6 +50,13 @@ describe('S262: messages that readers could take for different ones are refused'
       -32700,
     );
   });
+});
+
+test('a name of many marks is read in time that is linear in its length', () => {
+  const name = `a${'\u0301'.repeat(20_000)}${'\u0327'.repeat(20_000)}`;
+  const startedAt = performance.now();
+  faultOf(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', [name]: 1 }));
+  expect(performance.now() - startedAt).toBeLessThan(200);
 });
 
 test.each([

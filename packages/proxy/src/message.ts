@@ -38,9 +38,13 @@ export class Message {
     return stringOf(this.root, 'method');
   }
 
-  /** The id as it is written, which tells requests apart. Undefined for a notification. */
+  /** The id as JSON text, equal for all spellings of one id. Undefined for a notification. */
   get id(): string | undefined {
-    return this.textOf(memberOf(this.root, 'id'));
+    return idOf(memberOf(this.root, 'id'));
+  }
+
+  get isResponse(): boolean {
+    return this.root.members.some(({ name }) => name === 'result' || name === 'error');
   }
 
   get params(): JsonNode | undefined {
@@ -57,6 +61,20 @@ export class Message {
     return text === undefined ? undefined : JSON.parse(text);
   }
 }
+
+/** The id of a request, as JSON text in one spelling. */
+export function idOf(node: JsonNode | undefined): string | undefined {
+  if (node === undefined || node.type === 'object' || node.type === 'array') return undefined;
+  if (node.type === 'string') return JSON.stringify(node.text);
+  const number = node.type === 'number' ? Number(node.text) : Number.NaN;
+  return Number.isSafeInteger(number) ? String(number) : node.text;
+}
+
+/** Longer names are not taken for one that means something: none is longer, and to fold them takes long. */
+const MAX_FOLDED = 64;
+
+/** Methods that rules are about. */
+const METHODS: ReadonlySet<string> = new Set(['tools/call', 'tools/list']);
 
 /** Names that mean something, by the form in which a lenient reader would take them as well. */
 const known = (...names: readonly string[]) => new Map(names.map(name => [folded(name), name]));
@@ -87,6 +105,9 @@ export function readClientMessage(bytes: Buffer): Message | readonly Message[] {
     if (part.type !== 'object') throw new RpcError(-32600, 'not a JSON-RPC message');
     const message = new Message(bytes, text, part);
     refuseAmbiguous(part, MESSAGE_NAMES);
+    const { method } = message;
+    if (method !== undefined && method.length <= MAX_FOLDED && !METHODS.has(method) && METHODS.has(folded(method)))
+      throw new RpcError(-32600, 'a method that could be taken for another one');
     if (message.method === 'tools/call' && message.params?.type === 'object')
       refuseAmbiguous(message.params, CALL_NAMES);
     return message;
@@ -109,7 +130,7 @@ function parsed(bytes: Buffer): { readonly text: string; readonly root: JsonNode
 function refuseAmbiguous({ members }: JsonObject, names: ReadonlyMap<string, string>): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    const meant = names.get(folded(name));
+    const meant = name.length > MAX_FOLDED ? undefined : names.get(folded(name));
     if (meant !== undefined && meant !== name) throw new RpcError(-32600, `a member that could be taken for ${meant}`);
     if (seen.has(name)) throw new RpcError(-32600, 'a member that stands twice');
     seen.add(name);
@@ -119,6 +140,27 @@ function refuseAmbiguous({ members }: JsonObject, names: ReadonlyMap<string, str
 /** @throws {RpcError} if readers could differ in what the arguments of a call are */
 export function refuseRepeatedNames(node: JsonNode): void {
   if (hasRepeatedName(node)) throw new RpcError(-32600, 'a member that stands twice');
+}
+
+/**
+ * For arguments that decide: a reader that ignores case must not find others in them.
+ *
+ * @param known names that decide
+ * @throws {RpcError} for a name that could be taken for one of these
+ */
+export function refuseLookalikes(node: JsonNode, known: ReadonlySet<string>): void {
+  const names = new Map([...known].map(name => [folded(name), name]));
+  const pending = [node];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (next.type === 'array') for (const element of next.elements) pending.push(element);
+    if (next.type !== 'object') continue;
+    for (const { name, value } of next.members) {
+      const meant = name.length > MAX_FOLDED ? undefined : names.get(folded(name));
+      if (meant !== undefined && !known.has(name))
+        throw new RpcError(-32602, `an argument that could be taken for ${JSON.stringify(meant)}`);
+      pending.push(value);
+    }
+  }
 }
 
 const LONG_BYTES = 1024 * 1024;
@@ -136,16 +178,17 @@ export function isMessage(bytes: Buffer): boolean {
   }
 }
 
-/** Reads a message of an upstream. Undefined for anything else, such as a line of a log. */
+/** Reads a message of an upstream. Undefined for anything else, such as a line of a log. None of one that is too deep to be looked into. */
 export function readUpstreamMessage(bytes: Buffer): Message | readonly Message[] | undefined {
   try {
     const text = bytes.toString('utf8');
     const root = readJsonText(text);
     if (root.type === 'object') return new Message(bytes, text, root);
     if (root.type !== 'array') return undefined;
-    return root.elements.flatMap(item => (item.type === 'object' ? new Message(bytes, text, item) : []));
+    const bytesOf = ({ start, end }: JsonObject) => Buffer.from(text.slice(start, end));
+    return root.elements.flatMap(item => (item.type === 'object' ? new Message(bytesOf(item), text, item) : []));
   } catch (error) {
-    if (error instanceof JsonTextError) return undefined;
+    if (error instanceof JsonTextError) return error.code === 'too_deep' ? [] : undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { isInert, type LocalText, textFor } from '@postern/api';
-import { memberOf, stringOf } from '@postern/api/json';
+import { type JsonNode, memberOf, readJsonText, stringOf } from '@postern/api/json';
 import {
   AUTHORIZATION_META_KEY,
   type ClientAnswer,
@@ -162,17 +162,33 @@ function toError(answer: ErrorAnswer | InvalidRequestStateError): RpcError {
   }
 }
 
-function termsOf({ tool, decision: { confirm }, argumentsText }: GuardedCall) {
+function termsOf(call: GuardedCall) {
+  const { upstream, tool, decision, argumentsText } = call;
+  const { confirm } = decision;
   return {
-    title: titleOf(tool.name, confirm.title && filledIn(confirm.title, JSON.parse(argumentsText))),
+    title: titleOf(tool.name, confirm.title && filledIn(confirm.title, readJsonText(argumentsText))),
     action: confirm.action,
     danger: confirm.danger ?? (tool.hints.destructiveHint === true ? 'destructive' : 'caution'),
-    facts: [{ type: 'text' as const, label: TOOL, value: tool.name }],
+    facts: [
+      { type: 'text' as const, label: SERVER, value: upstream },
+      { type: 'text' as const, label: TOOL, value: tool.name },
+    ],
     arguments: argumentsText,
-    // A yes that no call has taken is for the next equal one, even at another proxy: but not if the tool has changed by then.
-    binding: tool.digest,
+    // A yes that no call has taken is for the next equal one, even at another proxy with the same gateway: equal in all of this.
+    binding: bindingOf(call),
   };
 }
+
+const SERVER: LocalText = {
+  en: 'Server',
+  de: 'Server',
+  fr: 'Serveur',
+  es: 'Servidor',
+  ja: 'サーバー',
+  ar: 'الخادم',
+  'zh-Hans': '服务器',
+  'zh-Hant': '伺服器',
+};
 
 const TOOL: LocalText = {
   en: 'Tool',
@@ -207,16 +223,18 @@ function titleOf(tool: string, own: LocalText | undefined): LocalText {
 const shortened = (text: string): string => (text.length > 90 ? `${[...text].slice(0, 89).join('')}…` : text);
 
 /** A title with the arguments in it, in each of its languages. @internal */
-export function filledIn(title: NonNullable<ConfirmTerms['title']>, args: unknown): NonNullable<ConfirmTerms['title']> {
+export function filledIn(
+  title: NonNullable<ConfirmTerms['title']>,
+  args: JsonNode,
+): NonNullable<ConfirmTerms['title']> {
   if (typeof title === 'string') return fill(title, args);
   return Object.fromEntries(Object.keys(title).map(language => [language, fill(textFor(title, language), args)]));
 }
 
-function fill(text: string, args: unknown): string {
-  const members =
-    typeof args === 'object' && args !== null ? new Map(Object.entries(args)) : new Map<string, unknown>();
+/** Numbers with the digits that are sent. */
+function fill(text: string, args: JsonNode): string {
   return text.replace(/\{([\w.-]+)\}/g, (whole, name: string) => {
-    const value = members.get(name);
-    return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : whole;
+    const value = memberOf(args, name);
+    return value !== undefined && 'text' in value ? value.text : whole;
   });
 }

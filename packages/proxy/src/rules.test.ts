@@ -1,3 +1,4 @@
+import { readJsonText } from '@postern/api/json';
 import { describe, expect, test } from 'vitest';
 import { createRules, rulesSchema } from './config.ts';
 import { filledIn } from './person.ts';
@@ -8,6 +9,11 @@ const decide = async (config: object, name: string, hints: Hints = {}, args?: un
   const { action, by } = (await createRules(rulesSchema.parse(config))).decide({ name, hints }, args);
   return `${action} ${by}`;
 };
+
+test('a title has the digits of a number that are sent', () => {
+  const args = readJsonText('{"account":12345678901234567890}');
+  expect(filledIn('Pay to {account}', args)).toBe('Pay to 12345678901234567890');
+});
 
 describe('rules', () => {
   test.each([
@@ -55,6 +61,15 @@ describe('rules', () => {
     expect(await decide({ rules, default: 'deny', trustAnnotations: true }, 'tool', hints)).toBe(decision);
   });
 
+  test.each([[['/etc/passwd']], ['{"path":"/etc/passwd"}'], [7]])(
+    'arguments that are no object meet no rule: %j',
+    async args => {
+      const when = { properties: { path: { type: 'string', pattern: '^/safe/' } }, required: ['path'] };
+      const config = { rules: [{ tools: 'write', when, pass: true }], default: 'deny' };
+      expect(await decide(config, 'write', {}, args)).toBe('deny default');
+    },
+  );
+
   test('hints decide without a rule only if they are trusted', async () => {
     expect(await decide({}, 'tool', { readOnlyHint: true })).toBe('confirm default');
     expect(await decide({ trustAnnotations: true }, 'tool', { readOnlyHint: true })).toBe('pass annotations');
@@ -92,7 +107,7 @@ describe('rules', () => {
 });
 
 test('a title takes values of the arguments, and leaves names that have none', async () => {
-  const args = { path: '/a/b', count: 3, list: [1] };
+  const args = readJsonText('{ "path": "/a/b", "count": 3, "list": [1] }');
   expect(filledIn('Delete {path} {count} {list} {other} {constructor}', args)).toBe(
     'Delete /a/b 3 {list} {other} {constructor}',
   );

@@ -27,6 +27,8 @@ export interface Rule {
   readonly annotations: Hints;
   /** Whether the arguments meet the rule. Undefined: any do. */
   readonly meets: ((args: unknown) => boolean) | undefined;
+  /** Names of arguments that `meets` looks at. */
+  readonly argumentNames: readonly string[];
 }
 
 export interface RulesOptions {
@@ -53,10 +55,12 @@ export interface ToolFacts {
 export class Rules {
   readonly #p: RulesOptions;
   readonly #patterns: readonly (readonly string[] | undefined)[];
+  readonly #argumentNames: ReadonlySet<string>;
 
   constructor(p: RulesOptions) {
     this.#p = p;
     this.#patterns = p.rules.map(({ patterns }) => patterns?.map(folded));
+    this.#argumentNames = new Set(p.rules.flatMap(({ argumentNames }) => argumentNames));
   }
 
   /** Whether the lists of the upstream are changed. */
@@ -73,6 +77,11 @@ export class Rules {
     return this.#p.trustAnnotations;
   }
 
+  /** Names of arguments that decide. */
+  get argumentNames(): ReadonlySet<string> {
+    return this.#argumentNames;
+  }
+
   /** Whether a decision depends on the arguments. */
   get needsArguments(): boolean {
     return this.#p.rules.some(({ meets }) => meets !== undefined);
@@ -85,7 +94,7 @@ export class Rules {
       const patterns = this.#patterns[index];
       if (patterns !== undefined && !patterns.some(pattern => matches(own, pattern))) continue;
       if (!hasHints(hints, annotations)) continue;
-      if (meets !== undefined && (args === undefined || !meets(args))) continue;
+      if (meets !== undefined && !(isObject(args) && meets(args))) continue;
       return { action, by: index + 1, confirm };
     }
     if (this.#p.trustAnnotations && hints.readOnlyHint === true)
@@ -93,6 +102,9 @@ export class Rules {
     return { action: this.#p.default, by: 'default', confirm: {} };
   }
 }
+
+/** A list or a text meets any schema that says nothing of its type. */
+const isObject = (args: unknown): boolean => typeof args === 'object' && args !== null && !Array.isArray(args);
 
 function hasHints(hints: Hints, wanted: Hints): boolean {
   return hintNames.every(name => wanted[name] === undefined || (hints[name] ?? DEFAULTS[name]) === wanted[name]);

@@ -1,4 +1,4 @@
-import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { type JsonObject, memberOf, stringOf, withMembers } from '@postern/api/json';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
 import { z } from 'zod/v4';
@@ -29,10 +29,10 @@ export class SentCalls {
   readonly #open = new Map<string, number>();
 
   /** The response for the MCP client. */
-  async wrapped(response: Message, binding: readonly string[]): Promise<Buffer> {
+  async wrapped(response: Message, binding: string): Promise<Buffer> {
     const result = memberOf(response.root, 'result');
     if (result?.type !== 'object' || stringOf(result, 'resultType') !== 'input_required') return response.bytes;
-    const state = { id: randomUUID(), binding: digestOf(binding), exp: Date.now() + ROUND_MS };
+    const state = { id: randomUUID(), binding, exp: Date.now() + ROUND_MS };
     for (const [id, until] of this.#open) if (until < Date.now()) this.#open.delete(id);
     this.#open.set(state.id, state.exp);
     const upstream = stringOf(result, 'requestState');
@@ -47,12 +47,12 @@ export class SentCalls {
    *
    * @throws {RpcError} if it belongs to another call, or was here before
    */
-  async continued(message: Message, binding: readonly string[]): Promise<Buffer | undefined> {
+  async continued(message: Message, binding: string): Promise<Buffer | undefined> {
     const { params } = message;
     const sealed = stringOf(params, 'requestState');
     if (params?.type !== 'object' || sealed === undefined || !isOfProxy(sealed)) return undefined;
     const opened = await this.#opened(sealed);
-    const isItsOwn = opened !== undefined && opened.binding === digestOf(binding);
+    const isItsOwn = opened !== undefined && opened.binding === binding;
     // Deleted before anything is sent: of two equal rounds one goes on.
     if (!isItsOwn || opened.exp < Date.now() || !this.#open.delete(opened.id))
       throw new RpcError(-32602, 'Invalid or expired requestState', { reason: 'invalid_request_state' });
@@ -73,8 +73,6 @@ export class SentCalls {
   }
 }
 
-const digestOf = (binding: readonly string[]): string => hash('sha256', JSON.stringify(binding), 'base64url');
-
 function isOfProxy(state: string): boolean {
   if (state.length > MAX_LENGTH) return false;
   try {
@@ -86,5 +84,5 @@ function isOfProxy(state: string): boolean {
 }
 
 function withState({ text }: Message, of: JsonObject, state: string | undefined): Buffer {
-  return Buffer.from(withMembers(text, of, { requestState: state && JSON.stringify(state) }));
+  return Buffer.from(withMembers(text, of, { requestState: state === undefined ? undefined : JSON.stringify(state) }));
 }

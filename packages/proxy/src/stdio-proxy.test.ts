@@ -45,6 +45,16 @@ describe('S263: what no rule names', () => {
     expect(await world.client.line()).toBe(text);
   });
 
+  test('a result that is too deep to be looked into', async () => {
+    await using world = await startWire({ trustAnnotations: true, default: 'deny' });
+    // Something waits, so that results are looked at.
+    world.client.send(callOf(1, 'read'));
+    await world.upstream.next();
+    const text = `{"jsonrpc":"2.0","id":9,"result":${'['.repeat(600)}${']'.repeat(600)}}`;
+    world.upstream.send(text);
+    expect(await world.client.line()).toBe(text);
+  });
+
   test('a large result', async () => {
     await using world = await startWire(PASS);
     const text = JSON.stringify({
@@ -74,7 +84,7 @@ describe('messages of the MCP client that are not passed on', () => {
     world.client.send(text);
     world.client.send({ jsonrpc: '2.0', method: 'next' });
     expect(await world.upstream.next()).toMatchObject({ method: 'next' });
-    if (code === -32700) expect(await world.client.next()).toMatchObject({ id: null, error: { code } });
+    expect(await world.client.next()).toMatchObject({ error: { code } });
     expect(world.log).toHaveLength(1);
   });
 
@@ -122,6 +132,19 @@ describe('rules', () => {
     }
   });
 
+  test.each([
+    ['1.0', '1'],
+    ['"\\u0061"', '"a"'],
+    ['1', '1e0'],
+  ])('a hidden tool is in no list: asked with id %s and answered with %s', async (asked, answered) => {
+    await using it = await world();
+    it.client.send(`{"jsonrpc":"2.0","id":${asked},"method":"tools/list"}`);
+    await it.upstream.next();
+    it.upstream.send(`{"jsonrpc":"2.0","id":${answered},"result":{"tools":[{"name":"drop_a"}]}}`);
+    // Refusing such an id would do as well.
+    expect(await it.client.line()).not.toContain('drop_a');
+  });
+
   test('a denied tool is listed, and its calls are refused for good', async () => {
     await using it = await world();
     it.client.send(callOf('two', 'delete'));
@@ -156,6 +179,28 @@ describe('rules', () => {
     expect(await it.client.next()).toMatchObject({ id: 4, result: { isError: true } });
   });
 
+  test('an empty cursor ends a list', async () => {
+    await using it = await startWire({ trustAnnotations: true, default: 'deny' });
+    it.client.send(callOf(1, 'read'));
+    const { id } = await it.upstream.next();
+    const tools = [{ name: 'read', annotations: { readOnlyHint: true } }];
+    it.upstream.send({ jsonrpc: '2.0', id, result: { tools, nextCursor: '' } });
+    expect(await it.upstream.next()).toMatchObject({ id: 1, method: 'tools/call' });
+  });
+
+  test('hints that have changed since they were read decide anew before anybody is asked', async () => {
+    const rules = [{ annotations: { destructiveHint: true }, deny: true as const }];
+    await using it = await startWire({ trustAnnotations: true, rules });
+    const list = async (destructiveHint: boolean) => {
+      const { id } = await it.upstream.next();
+      it.upstream.send({ jsonrpc: '2.0', id, result: { tools: [{ name: 'wipe', annotations: { destructiveHint } }] } });
+    };
+    it.client.send(callOf(1, 'wipe'));
+    await list(false);
+    await list(true);
+    expect(await it.client.next()).toMatchObject({ id: 1, result: { isError: true } });
+  });
+
   test('a list without end is no list: its tools count as not listed', async () => {
     await using it = await startWire({ trustAnnotations: true, default: 'deny' });
     it.client.send(callOf(1, 'read'));
@@ -180,6 +225,14 @@ describe('rules', () => {
     it.client.send(callOf(2, 'pay', { amount: 1 }));
     expect(await it.upstream.next()).toMatchObject({ id: 2 });
   });
+});
+
+test('a rule by arguments does not decide about names that differ only in case', async () => {
+  const when = { properties: { path: { type: 'string', pattern: '^/safe/' } }, required: ['path'] };
+  await using it = await startWire({ rules: [{ when, pass: true }], default: 'deny' });
+  it.client.send(callOf(1, 'write', { path: '/safe/a', Path: '/etc/passwd' }));
+  it.client.send({ jsonrpc: '2.0', method: 'next' });
+  expect(await it.upstream.next()).toMatchObject({ method: 'next' });
 });
 
 test('the end of the input ends the upstream, and the proxy', async () => {

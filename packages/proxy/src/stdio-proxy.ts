@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
 import { type Answer, type ClientConnection, type IncomingCall, NotSentError, OutcomeUnknownError } from './call.ts';
 import { Guard, type GuardOptions } from './guard.ts';
-import { isMessage, linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
+import { idOf, isMessage, linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
 import { ToolList, withoutHidden } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
 
+/** Of calls that wait for a decision. */
+const MAX_HELD = 1_000;
+/** How long the last output of an upstream that has ended may take, in ms. */
+const LAST_WORDS_MS = 1_000;
 /** How long the upstream may take to list its tools, in ms. */
 const LIST_MS = 10_000;
 export interface StdioProxyOptions extends Omit<GuardOptions, 'tools'> {
@@ -33,7 +38,7 @@ export class StdioProxy {
   /** Calls of the MCP client that have not gone to the upstream yet, by id. */
   readonly #held = new Map<string, AbortController>();
   /** Confirmed calls that have. */
-  readonly #sent = new Map<string, PromiseWithResolvers<Message>>();
+  readonly #sent = new Map<string, PromiseWithResolvers<Message> & { readonly held: AbortController | undefined }>();
   /** Its requests for a list that will be changed. */
   readonly #lists = new Set<string>();
   constructor(p: StdioProxyOptions) {
@@ -42,21 +47,30 @@ export class StdioProxy {
     this.#guard = new Guard({ ...p, tools: this.#tools });
   }
 
+  /** @throws {PosternUsageError} `invalid_options` if the gateway of the options cannot be used */
+  prepare(): Promise<void> {
+    return this.#guard.prepare();
+  }
+
   /** Serves until one end closes. Resolves with the exit code of the upstream. */
   async run(): Promise<number> {
     const { child, input } = this.#p;
     const fromUpstream = this.#readUpstream();
     const clientEnds = this.#readClient().finally(() => child.stop());
+    // The reader of the output is gone, and with it the MCP client.
+    this.#p.output.on('error', () => void child.stop());
     const code = await child.ended;
-    // What it has written before its end.
-    await fromUpstream;
+    // What it has written before its end. A program that it has started may keep the output open.
+    await Promise.race([fromUpstream, delay(LAST_WORDS_MS)]);
     this.#closed.abort();
+    // Ends what waits until it reads.
+    child.stdin.destroy();
     for (const { reject } of this.#toUpstream.values()) reject(new NotSentError('The server has ended.'));
     for (const [id, { reject }] of this.#sent) {
       this.#sent.delete(id);
       reject(new OutcomeUnknownError());
     }
-    await Promise.allSettled(this.#answering);
+    await Promise.race([Promise.allSettled(this.#answering), delay(LAST_WORDS_MS)]);
     await this.#guard.close();
     input.destroy();
     await clientEnds;
@@ -90,7 +104,7 @@ export class StdioProxy {
     try {
       message = readClientMessage(line);
     } catch (error) {
-      return this.#refuse(error, undefined);
+      return await this.#refuse(error, readUpstreamMessage(line));
     }
     if ('root' in message) return await this.#fromClientOne(message);
     // A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person.
@@ -99,10 +113,9 @@ export class StdioProxy {
         (one.method !== 'tools/call' || this.#guard.isPassed(one)) &&
         !(this.#p.rules.hidesAny && one.method === 'tools/list'),
     );
-    if (isFree) return await write(this.#p.child.stdin, line);
-    for (const { id, method } of message)
-      if (id !== undefined && method !== undefined)
-        this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), id);
+    if (!isFree) return await this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), message);
+    for (const one of message) if (one.method === CANCELLED) this.#heldBy(one)?.abort();
+    await write(this.#p.child.stdin, line);
   }
 
   async #fromClientOne(message: Message): Promise<void> {
@@ -120,10 +133,11 @@ export class StdioProxy {
       case 'notifications/initialized':
         await write(this.#p.child.stdin, bytes);
         return this.#guard.announce();
-      case 'notifications/cancelled': {
-        const held = this.#held.get(message.textOf(memberOf(params, 'requestId')) ?? '');
-        if (held === undefined) break;
-        return held.abort();
+      case CANCELLED: {
+        const held = this.#heldBy(message);
+        if (held !== undefined) return held.abort();
+        this.#giveUpSent(message);
+        break;
       }
       case 'tools/list':
         if (id !== undefined && this.#p.rules.hidesAny) this.#lists.add(id);
@@ -135,8 +149,23 @@ export class StdioProxy {
     await write(this.#p.child.stdin, bytes);
   }
 
+  /** The call that a cancellation is about, if it has not gone to the upstream. */
+  #heldBy({ params }: Message): AbortController | undefined {
+    return this.#held.get(idOf(memberOf(params, 'requestId')) ?? '');
+  }
+
+  /** The upstream is told to stop. Whether the call has run, nobody waits to learn. */
+  #giveUpSent({ params }: Message): void {
+    const id = idOf(memberOf(params, 'requestId')) ?? '';
+    const sent = this.#sent.get(id);
+    if (sent === undefined) return;
+    this.#sent.delete(id);
+    sent.held?.abort();
+    sent.reject(new OutcomeUnknownError());
+  }
+
   #fromClientCall(message: Message): void {
-    const answering = this.#answerCall(message).catch(error => this.#refuse(error, message.id));
+    const answering = this.#answerCall(message).catch(error => this.#refuse(error, message));
     this.#answering.add(answering);
     void answering.finally(() => this.#answering.delete(answering));
   }
@@ -145,6 +174,7 @@ export class StdioProxy {
     const { id } = message;
     if (id === undefined || !/^(?:"|0$|-?[1-9]\d*$)/.test(id))
       throw new RpcError(-32600, 'a call without an id of its own');
+    if (this.#held.size >= MAX_HELD) throw new RpcError(-32603, `more than ${MAX_HELD} calls wait`);
     if (this.#held.has(id) || this.#sent.has(id)) throw new RpcError(-32600, 'an id that another call has');
     const held = new AbortController();
     this.#held.set(id, held);
@@ -166,7 +196,7 @@ export class StdioProxy {
     } catch (error) {
       // The MCP client has given the call up, and expects no answer.
       if (held.signal.aborted) return;
-      throw error;
+      throw this.#closed.signal.aborted ? new RpcError(-32603, 'The server has ended. Nothing was done.') : error;
     } finally {
       this.#held.delete(id);
     }
@@ -215,11 +245,12 @@ export class StdioProxy {
   /** The one place from which a confirmed call goes to the upstream. */
   async #send(id: string, bytes: Buffer): Promise<Message> {
     if (this.#closed.signal.aborted || !this.#p.child.stdin.writable) throw new NotSentError('The server has ended.');
-    const response = Promise.withResolvers<Message>();
+    const response = { ...Promise.withResolvers<Message>(), held: this.#held.get(id) };
     // From now on the MCP client's cancellation is for the upstream.
     this.#held.delete(id);
     this.#sent.set(id, response);
-    await write(this.#p.child.stdin, bytes);
+    // Not awaited: the upstream may end while it does not read.
+    void write(this.#p.child.stdin, bytes);
     return await response.promise;
   }
 
@@ -228,7 +259,9 @@ export class StdioProxy {
     const response = Promise.withResolvers<Message>();
     const { promise, reject } = response;
     this.#toUpstream.set(id, response);
-    const timer = setTimeout(() => reject(new Error(`The upstream does not answer ${method}.`)), LIST_MS);
+    // Also before it is awaited: the upstream may not even read.
+    promise.catch(() => {});
+    const timer = setTimeout(() => reject(new NotSentError(`The server does not answer ${method}.`)), LIST_MS);
     try {
       await write(
         this.#p.child.stdin,
@@ -247,15 +280,18 @@ export class StdioProxy {
     const message = mayBeMine ? readUpstreamMessage(line) : undefined;
     if (mayBeMine ? message === undefined : !isMessage(line))
       return this.#p.log('not a message', { line: line.toString('utf8', 0, 500) });
-    const bytes = message !== undefined && 'root' in message ? this.#taken(message) : line;
-    if (bytes !== undefined) await write(this.#p.output, bytes);
+    if (message === undefined) return await write(this.#p.output, line);
+    const messages = 'root' in message ? [message] : message;
+    const taken = messages.map(one => this.#taken(one));
+    const isWhole = taken.every((bytes, index) => bytes === messages[index]?.bytes);
+    for (const bytes of isWhole ? [line] : taken) if (bytes !== undefined) await write(this.#p.output, bytes);
   }
 
   /** What the MCP client gets of a message. Undefined: nothing. */
   #taken(message: Message): Buffer | undefined {
     const { id, method, bytes } = message;
     if (method === 'notifications/tools/list_changed') this.#tools.forget();
-    if (id === undefined || method !== undefined) return bytes;
+    if (id === undefined || (method !== undefined && !message.isResponse)) return bytes;
     const own = this.#toUpstream.get(id);
     if (own !== undefined) {
       own.resolve(message);
@@ -274,15 +310,18 @@ export class StdioProxy {
     return this.#lists.delete(id) ? withoutHidden(message, this.#p.rules) : bytes;
   }
 
-  /** Answers a message that is not passed on, if it wants an answer. */
-  #refuse(error: unknown, id: string | undefined): void {
+  /** Answers what is not passed on, so that nobody waits for it. @param of the messages, if there are any */
+  async #refuse(error: unknown, of: Message | readonly Message[] | undefined): Promise<void> {
     const isOwn = error instanceof RpcError;
-    if (!isOwn || error.code === -32700 || error.code === -32600)
-      this.#p.log('message of the MCP client refused', { error: textOf(error) });
     const answer = isOwn ? error : new RpcError(-32603, 'Internal error');
-    // A notification gets no answer. Of a text that is no JSON, nobody knows.
-    if (id === undefined && answer.code !== -32700) return;
-    void this.#tell(rendered(id ?? 'null', { type: 'error', error: answer }));
+    if (!isOwn || answer.code === -32700 || answer.code === -32600)
+      this.#p.log('message of the MCP client refused', { error: textOf(error) });
+    const messages = of === undefined ? [undefined] : 'root' in of ? [of] : of;
+    for (const message of messages) {
+      // A notification and a response get no answer. What cannot be read may have been a request.
+      if (message !== undefined && (message.id === undefined || message.method === undefined)) continue;
+      await this.#tell(rendered(message?.id ?? 'null', { type: 'error', error: answer }));
+    }
   }
 
   #tell(message: string | Buffer): Promise<void> {
@@ -290,6 +329,7 @@ export class StdioProxy {
   }
 }
 
+const CANCELLED = 'notifications/cancelled';
 /** Within the name of the notice, in any spelling that a writer of JSON chooses for its slashes. */
 const LIST_CHANGED = 'list_changed';
 /** Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
@@ -321,10 +361,18 @@ function rendered(id: string, answer: Answer, isModern = false): string | Buffer
 
 const LINE_END = Buffer.from('\n');
 
+/** One wait for all that want to write to a stream. */
+const drains = new WeakMap<Writable, Promise<void>>();
+
 /** Resolves when the stream takes more. What is written to a stream that has ended is lost. */
 async function write(stream: Writable, bytes: Buffer): Promise<void> {
-  if (!stream.writable) return;
-  if (stream.write(Buffer.concat([bytes, LINE_END]))) return;
+  if (!stream.writable || stream.write(Buffer.concat([bytes, LINE_END]))) return;
+  const drain = drains.get(stream) ?? drained(stream).finally(() => drains.delete(stream));
+  drains.set(stream, drain);
+  await drain;
+}
+
+async function drained(stream: Writable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const event of ['drain', 'close', 'error'] as const) stream.once(event, resolve);
   await promise;

@@ -68,7 +68,7 @@ export class ToolList {
       const page = await this.#ask('tools/list', `{${members.join(',')}}`);
       for (const tool of toolsIn(page)) tools.set(tool.name, tool);
       cursor = stringOf(memberOf(page.root, 'result'), 'nextCursor');
-      if (cursor === undefined) return tools;
+      if (cursor === undefined || cursor === '') return tools;
       if (cursors.has(cursor) || cursors.size === MAX_PAGES || tools.size > MAX_TOOLS)
         throw new Error('The list of tools of the upstream does not end.');
       cursors.add(cursor);

@@ -17,6 +17,7 @@ export interface UpstreamCommand {
 /** An MCP server on stdio. Its standard error is that of this process. */
 export class UpstreamProcess {
   readonly #child: ChildProcess;
+  #stopping: Promise<void> | undefined;
   readonly stdin: Writable;
   readonly stdout: Readable;
   /** Resolves with the exit code when it has ended. */
@@ -49,17 +50,28 @@ export class UpstreamProcess {
   }
 
   /** Ends it as the specification wants: its input, then TERM, then KILL, the last two for its whole group. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     this.stdin.end();
     await Promise.race([this.ended, delay(GRACE_MS, undefined, { ref: false })]);
     // Its leader may be gone, and programs that it has started may not.
-    for (let left = GRACE_MS; this.#signal('SIGTERM') && left > 0; left -= LOOK_MS) await delay(LOOK_MS);
-    this.#signal('SIGKILL');
+    this.#signal('SIGTERM');
+    for (let left = GRACE_MS; this.#signal(0) && left > 0; left -= LOOK_MS) await delay(LOOK_MS);
+    this.kill();
     await this.ended;
   }
 
+  /** Ends it at once. */
+  kill(): void {
+    this.#signal('SIGKILL');
+  }
+
   /** Signals the group. Returns whether it has a process. */
-  #signal(signal: NodeJS.Signals): boolean {
+  #signal(signal: NodeJS.Signals | 0): boolean {
     const { pid } = this.#child;
     if (pid === undefined) return false;
     if (process.platform === 'win32') return this.#child.exitCode === null && this.#child.kill(signal);

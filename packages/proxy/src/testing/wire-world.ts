@@ -37,7 +37,11 @@ class End {
 
   /** The next line, which stays the next one. */
   ahead(): Promise<string | undefined> {
-    this.#ahead ??= this.#lines.next().then(({ value, done }) => (done === true ? undefined : value.toString()));
+    this.#ahead ??= this.#lines.next().then(
+      ({ value, done }) => (done === true ? undefined : value.toString()),
+      // The proxy has destroyed it.
+      () => undefined,
+    );
     return this.#ahead;
   }
 
@@ -92,6 +96,7 @@ export async function nextAt({ client, upstream }: WireWorld): Promise<WireMessa
 export async function startWire(
   rules: z.input<typeof rulesSchema>,
   gate: StdioProxyOptions['gate'] = NO_GATEWAY,
+  upstream = 'files',
 ): Promise<WireWorld> {
   const [toProxy, fromProxy, toUpstream, fromUpstream] = Array.from({ length: 4 }, () => new PassThrough()) as [
     PassThrough,
@@ -117,7 +122,8 @@ export async function startWire(
         crash();
       },
     },
-    upstream: 'files',
+    upstream,
+    instance: upstream,
     rules: await createRules(rulesSchema.parse(rules)),
     gate,
     log: (event, details) => log.push(details === undefined ? event : `${event} ${JSON.stringify(details)}`),
