@@ -343,7 +343,7 @@ const mistakes: readonly Mistake[] = [
   ['an unknown danger', confirm({ title: 'a', danger: 'high' }), 'invalid_ask', /"normal"\|"caution"\|"destructive".*danger/s],
   ['an unknown type of fact', confirm({ title: 'a', facts: [{ type: 'url', label: 'b', value: 'c' }] }), 'invalid_ask', /"text", "number".*facts\[0\]\.type/s],
   ['a fact of a number that is a text', confirm({ title: 'a', facts: [{ type: 'number', label: 'b', value: '12' }] }), 'invalid_ask', /expected number.*facts\[0\]\.value/s],
-  ['options in the terms', confirm({ title: 'a', ttlSeconds: 60 }), 'invalid_ask', /"ttlSeconds".*title, action, facts, danger/s],
+  ['options in the terms', confirm({ title: 'a', ttlSeconds: 60 }), 'invalid_ask', /"ttlSeconds".*title, action, facts, arguments, binding, danger/s],
   ['milliseconds as the time limit', confirm('a', { ttlSeconds: 600_000 }), 'invalid_ask', /<=86400.*ttlSeconds/s],
   ['a locale with an underscore', confirm('a', { locale: 'de_DE' }), 'invalid_ask', /BCP 47.*locale/s],
   ['an amount of 12.50', pay({ amount: { currency: 'EUR', minorUnits: 12.5 } }), 'invalid_ask', /2490 for 24\.90 EUR.*amount\.minorUnits/s],
