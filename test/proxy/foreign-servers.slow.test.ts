@@ -238,5 +238,7 @@ test('the rules of the README decide about the tools of the servers that they na
   expect(rows('files', 'write_file')).toMatch(/^deny +default$/);
   expect(rows('memory', 'read_graph')).toMatch(/^pass +/);
   expect(rows('memory', 'delete_entities')).toMatch(/^(?:deny +rule 3|pass +rule 1)$/);
+  expect(tables.get('memory')).toContain('`when`');
+  expect(tables.get('files')).not.toContain('`when`');
   expect(rows('everything', 'echo')).toMatch(/^confirm +default$/);
 });

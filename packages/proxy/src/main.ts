@@ -152,6 +152,8 @@ async function check(of: Served): Promise<number> {
     const by = typeof decision.by === 'number' ? `rule ${decision.by}` : decision.by;
     process.stdout.write(`${shown(tool.name).padEnd(width)}  ${decision.action.padEnd(7)}  ${by}\n`);
   }
+  if (of.rules.needsArguments)
+    process.stdout.write('\nRules with `when` are left out: they decide by the arguments of a call.\n');
   return 0;
 }
 
