@@ -183,15 +183,21 @@ function assertWellFormed(text: string): void {
   if (!text.isWellFormed()) throw new JsonTextError('lone_surrogate');
 }
 
-/** Whether an object has a name twice, at any depth. */
-export function hasRepeatedName(node: JsonNode): boolean {
+/** All objects in a value, at any depth, the value itself included. */
+export function* objectsIn(node: JsonNode): Generator<JsonObject> {
   const pending = [node];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if (next.type === 'array') for (const element of next.elements) pending.push(element);
     if (next.type !== 'object') continue;
-    if (new Set(next.members.map(({ name }) => name)).size < next.members.length) return true;
+    yield next;
     for (const { value } of next.members) pending.push(value);
   }
+}
+
+/** Whether an object has a name twice, at any depth. */
+export function hasRepeatedName(node: JsonNode): boolean {
+  for (const { members } of objectsIn(node))
+    if (new Set(members.map(({ name }) => name)).size < members.length) return true;
   return false;
 }
 

@@ -3,7 +3,14 @@
  * `createGate`.
  */
 
-export type { InvalidRequestStateError } from './errors.ts';
+export {
+  ElicitationFailedError,
+  ElicitationTimeoutError,
+  GatewayError,
+  type InvalidRequestStateError,
+  PosternUsageError,
+  SubjectUnavailableError,
+} from './errors.ts';
 export { createGate } from './gate/create-gate.ts';
 export type { PosternOptions } from './gate/environment.ts';
 export type { ErrorAnswer, GenericGate, SdkAdapter, SdkTypes } from './gate/gate.ts';

@@ -51,7 +51,7 @@ export type FactView = { readonly label: ForeignText } & (
   | { readonly type: 'host'; readonly value: string }
 );
 
-/** A text that is shown whole. At odd indexes are characters of which the code points are shown, because nobody would see them. */
+/** A text that is shown whole. At odd indexes are invisible characters, whose code points are shown instead. */
 export type WholeText = readonly string[];
 
 /** A value among the arguments of a call. */

@@ -113,7 +113,7 @@ const sum = (all: readonly Rendered[], what: 'rows' | 'values'): number =>
 const folded = (summary: Html, markup: Html): Html =>
   html`<details class="fold"><summary>${summary}</summary><div translate="no">${markup}</div></details>`;
 
-/** Renders a text with the code points of the characters that nobody would see. Thousands may be the same. */
+/** Renders a text, with code points in place of invisible characters. Thousands of them may be equal, so each is rendered once. */
 function wholeText(text: WholeText, notes: Notes): Html {
   const known = new Map<string, Html>();
   return joinHtml(

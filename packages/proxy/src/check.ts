@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { linesOf, type Message, readUpstreamMessage } from './message.ts';
+import { linesOf, type Message, readUpstreamMessage, requestText } from './message.ts';
 import type { Decision, Rules } from './rules.ts';
 import { type ListedTool, ToolList } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
@@ -17,7 +17,7 @@ export async function decisionsOf(
   async function ask(method: string, params: string): Promise<Message> {
     last += 1;
     const id = String(last);
-    await send(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
+    await send(requestText(id, method, params));
     for (;;) {
       const { value, done } = await lines.next();
       if (done === true) throw new Error('The server ended without an answer.');

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { localText } from '@postern/api';
+import { confirmationRequestSchema, TTL_SECONDS } from '@postern/api';
 import { serverNameSchema } from '@postern/api/local';
 import { parse } from 'yaml';
 import { z } from 'zod/v4';
+import { textOf } from './message.ts';
 import { type Action, actions, Rules, type RulesOptions } from './rules.ts';
 import { UsageError } from './short-form.ts';
 
@@ -16,16 +17,19 @@ const hintsSchema = z.strictObject({
 
 const on = z.literal(true);
 
+/** The terms of a confirmation, as the gateway takes them. */
+const terms = confirmationRequestSchema.shape;
+
 const confirmSchema = z.strictObject({
-  title: localText(120)
+  title: terms.title
     .optional()
     .describe('What the person says yes to. `{name}` is replaced by the argument of that name.'),
-  action: localText(30).optional().describe('A short verb phrase for the button, such as `Delete`.'),
-  danger: z
-    .enum(['normal', 'caution', 'destructive'])
+  action: terms.action.describe('A short verb phrase for the button, such as `Delete`.'),
+  danger: terms.danger
+    .unwrap()
     .optional()
     .describe('Default: `destructive` if the tool says so of itself, else `caution`.'),
-  ttlSeconds: z.int().min(10).max(86_400).optional().describe('How long the person may take.'),
+  ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional().describe('How long the person may take.'),
 });
 
 const ruleSchema = z
@@ -50,34 +54,9 @@ function actionsOf(rule: { readonly [Name in Action]?: unknown }): readonly Acti
   return actions.filter(action => rule[action] !== undefined);
 }
 
-const rulesMembers = {
-  rules: z.array(ruleSchema).default([]).describe('The first rule that matches decides.'),
-  default: z.enum(actions).default('confirm').describe('What happens to tools that no rule names.'),
-  trustAnnotations: z
-    .boolean()
-    .default(false)
-    .describe(
-      'What the server says of its tools decides: those that only read (`readOnlyHint`) pass if no rule names them, and rules may use `annotations`.',
-    ),
-};
-
-const TRUST = { error: 'rules with annotations need trustAnnotations: true' };
-
-function trustsWhatItUses(p: {
-  readonly rules: readonly z.infer<typeof ruleSchema>[];
-  readonly trustAnnotations: boolean;
-}): boolean {
-  return p.trustAnnotations || p.rules.every(({ annotations }) => annotations === undefined);
-}
-
-/** The rules of an upstream. @internal */
-export const rulesSchema = z.strictObject(rulesMembers).refine(trustsWhatItUses, TRUST);
-
-type RulesConfig = z.infer<typeof rulesSchema>;
-
-const upstreamSchema = z
+/** @internal */
+export const upstreamSchema = z
   .strictObject({
-    ...rulesMembers,
     command: z
       .array(z.string())
       .min(1)
@@ -88,8 +67,18 @@ const upstreamSchema = z
       .describe(
         'Variables of the program: names to pass on, or values, in which `${env:NAME}` is replaced. Nothing else is passed on but PATH, HOME and alike.',
       ),
+    rules: z.array(ruleSchema).default([]).describe('The first rule that matches decides.'),
+    default: z.enum(actions).default('confirm').describe('What happens to tools that no rule names.'),
+    trustAnnotations: z
+      .boolean()
+      .default(false)
+      .describe(
+        'What the server says of its tools decides: those that only read (`readOnlyHint`) pass if no rule names them, and rules may use `annotations`.',
+      ),
   })
-  .refine(trustsWhatItUses, TRUST);
+  .refine(p => p.trustAnnotations || p.rules.every(({ annotations }) => annotations === undefined), {
+    error: 'rules with annotations need trustAnnotations: true',
+  });
 
 const configSchema = z.strictObject({
   gateway: z
@@ -137,7 +126,7 @@ function readConfig(path: string): z.infer<typeof configSchema> {
   try {
     document = parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new UsageError(`${path}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`);
+    throw new UsageError(`${path}: ${textOf(error).split('\n', 1)[0]}`);
   }
   const parsed = configSchema.safeParse(document);
   if (!parsed.success) throw new UsageError(`${path}:\n${z.prettifyError(parsed.error)}`);
@@ -154,7 +143,7 @@ function filledIn(text: string, env: NodeJS.ProcessEnv): string {
 }
 
 /** @throws {UsageError} if a `when` is no JSON Schema @internal */
-export async function createRules({ rules, ...config }: RulesConfig): Promise<Rules> {
+export async function createRules({ rules, default: otherwise, trustAnnotations }: UpstreamConfig): Promise<Rules> {
   const made: RulesOptions['rules'][number][] = [];
   for (const [index, rule] of rules.entries())
     made.push({
@@ -165,7 +154,7 @@ export async function createRules({ rules, ...config }: RulesConfig): Promise<Ru
       meets: rule.when === undefined ? undefined : await validatorOf(rule.when, index + 1),
       argumentNames: namesIn(rule.when),
     });
-  return new Rules({ ...config, rules: made });
+  return new Rules({ rules: made, default: otherwise, trustAnnotations });
 }
 
 /** All names of properties that a schema mentions. */
@@ -189,11 +178,11 @@ async function validatorOf(schema: object, place: number): Promise<(args: unknow
     const meets = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
     return args => meets(args) === true;
   } catch (error) {
-    throw new UsageError(`rule ${place}: when is no JSON Schema: ${error instanceof Error ? error.message : ''}`);
+    throw new UsageError(`rule ${place}: when is no JSON Schema: ${textOf(error)}`);
   }
 }
 
-/** What programs need to run at all. The same as the SDK's stdio client passes on. */
+/** What programs need to run at all: what the SDK's stdio client passes on, LANG and TMPDIR. */
 const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER', 'LANG', 'TMPDIR'];
 const INHERITED_ON_WINDOWS = [
   'APPDATA',

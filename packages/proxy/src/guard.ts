@@ -8,7 +8,7 @@ import {
   NotSentError,
   OutcomeUnknownError,
 } from './call.ts';
-import { type Message, RpcError, refuseLookalikes, refuseRepeatedNames } from './message.ts';
+import { type Message, RpcError, refuseLookalikes, refuseRepeatedNames, textOf } from './message.ts';
 import type { Person } from './person.ts';
 import type { Decision, Rules } from './rules.ts';
 import type { ListedTool, ToolList } from './tool-list.ts';
@@ -98,7 +98,7 @@ export class Guard {
   }
 
   /** A call that a person decides about. */
-  async #confirmed(name: string, incoming: IncomingCall): Promise<Answer | undefined> {
+  async #confirmed(name: string, incoming: IncomingCall): Promise<Answer> {
     const { upstream, instance } = this.#p;
     const argumentsText = clearArguments(incoming.message);
     const person = await this.#loaded();
@@ -118,7 +118,7 @@ export class Guard {
     }
   }
 
-  /** The person may have taken minutes, so tool and rules are looked at once more. Then the call goes to the upstream. */
+  /** Checks that the tool is still the one that the person was asked about, minutes ago perhaps, and sends the call. */
   async #afterYes(call: GuardedCall): Promise<Answer> {
     const tool = await this.#listed(call.tool.name, call, 'read');
     call.signal.throwIfAborted();
@@ -164,7 +164,7 @@ export class Guard {
       return tools.get(name) ?? unlisted(name);
     } catch (error) {
       this.#p.log('cannot read the tools of the server', { error: textOf(error) });
-      // It may be busy. Whoever asked about a tool of which nothing is known, would ask about another one.
+      // The upstream may be busy. The person must not be asked about a tool whose description is unknown.
       if (how === 'read' && error instanceof NotSentError) throw error;
       return unlisted(name);
     }
@@ -221,5 +221,3 @@ const failure = (text: string): Answer => ({
   type: 'result',
   result: { content: [{ type: 'text', text }], isError: true },
 });
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -192,7 +192,7 @@ async function untilEnded(pid: number): Promise<void> {
   while (isRunning(pid)) await delay(10);
 }
 
-/** A zombie is not: in a container, nobody may take it away. */
+/** A zombie counts as ended: in a container without an init process, it stays. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { GuardOptions } from './guard.ts';
+import { textOf } from './message.ts';
 import { Rules } from './rules.ts';
 import { nameOf, UsageError, wholeEnvironment } from './short-form.ts';
 import { StdioProxy } from './stdio-proxy.ts';
@@ -71,7 +72,7 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : ''}\n\n${USAGE}`);
+    throw new UsageError(`${textOf(error)}\n\n${USAGE}`);
   }
 }
 
@@ -139,7 +140,7 @@ async function usable<T>(work: Promise<T>, child: UpstreamProcess): Promise<T> {
     return await work;
   } catch (error) {
     await child.stop();
-    throw new UsageError(error instanceof Error ? error.message : '');
+    throw new UsageError(textOf(error));
   }
 }
 

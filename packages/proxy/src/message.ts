@@ -4,6 +4,7 @@ import {
   type JsonObject,
   JsonTextError,
   memberOf,
+  objectsIn,
   readJsonText,
   stringOf,
 } from '@postern/api/json';
@@ -20,6 +21,13 @@ export class RpcError extends Error {
     this.data = data;
   }
 }
+
+/** The text of whatever was thrown. */
+export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** A request of this proxy. @param id and params as JSON text */
+export const requestText = (id: string, method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`;
 
 /** A JSON-RPC message as it came, and where its members are. */
 export class Message {
@@ -70,21 +78,34 @@ export function idOf(node: JsonNode | undefined): string | undefined {
   return Number.isSafeInteger(number) ? String(number) : node.text;
 }
 
-/** Longer names are not taken for one that means something: none is longer, and to fold them takes long. */
-const MAX_FOLDED = 64;
-
-/** Methods that rules are about. */
-const METHODS: ReadonlySet<string> = new Set(['tools/call', 'tools/list']);
-
-/** Names that mean something, by the form in which a lenient reader would take them as well. */
-const known = (...names: readonly string[]) => new Map(names.map(name => [folded(name), name]));
-const MESSAGE_NAMES = known('jsonrpc', 'id', 'method', 'params', 'result', 'error');
-const CALL_NAMES = known('name', 'arguments', '_meta', 'requestState', 'inputResponses', 'task');
-
 /** Equal for texts that a lenient reader may take as one. */
 export function folded(text: string): string {
   return text.normalize('NFKC').trim().toLowerCase();
 }
+
+/** Names longer than this match no known name. Folding them would take long. */
+const MAX_FOLDED = 64;
+
+/** Names that mean something. Finds other spellings of them, because some readers ignore case, for example. */
+export class KnownNames {
+  readonly #names: ReadonlySet<string>;
+  readonly #byFolded: ReadonlyMap<string, string>;
+
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+    this.#byFolded = new Map(Array.from(this.#names, name => [folded(name), name]));
+  }
+
+  /** Returns the known name that a lenient reader would take `name` for, unless `name` is known itself. */
+  mistakenFor(name: string): string | undefined {
+    return this.#names.has(name) || name.length > MAX_FOLDED ? undefined : this.#byFolded.get(folded(name));
+  }
+}
+
+/** Methods that rules are about. */
+const METHODS = new KnownNames(['tools/call', 'tools/list']);
+const MESSAGE_NAMES = new KnownNames(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+const CALL_NAMES = new KnownNames(['name', 'arguments', '_meta', 'requestState', 'inputResponses', 'task']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const CARRIAGE_RETURN = 0x0d;
@@ -105,11 +126,10 @@ export function readClientMessage(bytes: Buffer): Message | readonly Message[] {
     if (part.type !== 'object') throw new RpcError(-32600, 'not a JSON-RPC message');
     const message = new Message(bytes, text, part);
     refuseAmbiguous(part, MESSAGE_NAMES);
-    const { method } = message;
-    if (method !== undefined && method.length <= MAX_FOLDED && !METHODS.has(method) && METHODS.has(folded(method)))
+    const { method, params } = message;
+    if (method !== undefined && METHODS.mistakenFor(method) !== undefined)
       throw new RpcError(-32600, 'a method that could be taken for another one');
-    if (message.method === 'tools/call' && message.params?.type === 'object')
-      refuseAmbiguous(message.params, CALL_NAMES);
+    if (method === 'tools/call' && params?.type === 'object') refuseAmbiguous(params, CALL_NAMES);
     return message;
   });
   const [first] = messages;
@@ -127,11 +147,11 @@ function parsed(bytes: Buffer): { readonly text: string; readonly root: JsonNode
 }
 
 /** @throws {RpcError} */
-function refuseAmbiguous({ members }: JsonObject, names: ReadonlyMap<string, string>): void {
+function refuseAmbiguous({ members }: JsonObject, names: KnownNames): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    const meant = name.length > MAX_FOLDED ? undefined : names.get(folded(name));
-    if (meant !== undefined && meant !== name) throw new RpcError(-32600, `a member that could be taken for ${meant}`);
+    const meant = names.mistakenFor(name);
+    if (meant !== undefined) throw new RpcError(-32600, `a member that could be taken for ${meant}`);
     if (seen.has(name)) throw new RpcError(-32600, 'a member that stands twice');
     seen.add(name);
   }
@@ -143,24 +163,18 @@ export function refuseRepeatedNames(node: JsonNode): void {
 }
 
 /**
- * For arguments that decide: a reader that ignores case must not find others in them.
+ * Refuses arguments in which a reader that ignores case would find others than the rules do.
  *
  * @param known names that decide
- * @throws {RpcError} for a name that could be taken for one of these
+ * @throws {RpcError}
  */
-export function refuseLookalikes(node: JsonNode, known: ReadonlySet<string>): void {
-  const names = new Map([...known].map(name => [folded(name), name]));
-  const pending = [node];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (next.type === 'array') for (const element of next.elements) pending.push(element);
-    if (next.type !== 'object') continue;
-    for (const { name, value } of next.members) {
-      const meant = name.length > MAX_FOLDED ? undefined : names.get(folded(name));
-      if (meant !== undefined && !known.has(name))
+export function refuseLookalikes(node: JsonNode, known: KnownNames): void {
+  for (const { members } of objectsIn(node))
+    for (const { name } of members) {
+      const meant = known.mistakenFor(name);
+      if (meant !== undefined)
         throw new RpcError(-32602, `an argument that could be taken for ${JSON.stringify(meant)}`);
-      pending.push(value);
     }
-  }
 }
 
 const LONG_BYTES = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { isInert, type LocalText, textFor } from '@postern/api';
+import { confirmationRequestSchema, isInert, type LocalText, textFor } from '@postern/api';
 import { type JsonNode, memberOf, readJsonText, stringOf } from '@postern/api/json';
 import {
   AUTHORIZATION_META_KEY,
@@ -6,11 +6,16 @@ import {
   clientAnswerSchema,
   createGate,
   declaresForm,
+  ElicitationFailedError,
+  ElicitationTimeoutError,
   type ErrorAnswer,
   envelopeOf,
+  GatewayError,
   type GenericGate,
   type InvalidRequestStateError,
   type PosternOptions,
+  PosternUsageError,
+  SubjectUnavailableError,
   type ToolAnswer,
   type ToolCall,
   textIn,
@@ -76,8 +81,8 @@ export class Person {
 
   /** The code of an error of `@postern/mcp`, whose text the MCP client may have. Undefined for any other. */
   codeOf(error: unknown): string | undefined {
-    const isOwn = error instanceof Error && OWN_ERRORS.has(error.name) && 'code' in error;
-    return isOwn ? String(error.code) : undefined;
+    for (const kind of OWN_ERRORS) if (error instanceof kind) return error.code;
+    return undefined;
   }
 
   /** SEP-2643: not performed, and not worth a repetition. */
@@ -87,13 +92,13 @@ export class Person {
   }
 }
 
-const OWN_ERRORS: ReadonlySet<string> = new Set([
-  'GatewayError',
-  'PosternUsageError',
-  'ElicitationFailedError',
-  'ElicitationTimeoutError',
-  'SubjectUnavailableError',
-]);
+const OWN_ERRORS = [
+  GatewayError,
+  PosternUsageError,
+  ElicitationFailedError,
+  ElicitationTimeoutError,
+  SubjectUnavailableError,
+];
 
 const initializeSchema = z.object({
   protocolVersion: z.string().optional().catch(undefined),
@@ -211,12 +216,10 @@ const RUN: Readonly<Record<string, (tool: string) => string>> = {
   'zh-Hans': tool => `运行 ${tool}`,
   'zh-Hant': tool => `執行 ${tool}`,
 };
-const MAX_TITLE = 120;
 
 /** The title of the rule, if the arguments leave it a title. */
 function titleOf(tool: string, own: LocalText | undefined): LocalText {
-  const isTitle = (text: string) => text.length <= MAX_TITLE && isInert(text);
-  if (own !== undefined && (typeof own === 'string' ? isTitle(own) : Object.values(own).every(isTitle))) return own;
+  if (own !== undefined && confirmationRequestSchema.shape.title.safeParse(own).success) return own;
   return Object.fromEntries(Object.entries(RUN).map(([language, text]) => [language, text(shortened(tool))]));
 }
 

@@ -1,12 +1,15 @@
 import { readJsonText } from '@postern/api/json';
 import { describe, expect, test } from 'vitest';
-import { createRules, rulesSchema } from './config.ts';
+import { createRules, upstreamSchema } from './config.ts';
 import { filledIn } from './person.ts';
 import type { Hints } from './rules.ts';
 import { UsageError } from './short-form.ts';
 
 const decide = async (config: object, name: string, hints: Hints = {}, args?: unknown) => {
-  const { action, by } = (await createRules(rulesSchema.parse(config))).decide({ name, hints }, args);
+  const { action, by } = (await createRules(upstreamSchema.parse({ command: ['x'], ...config }))).decide(
+    { name, hints },
+    args,
+  );
   return `${action} ${by}`;
 };
 
@@ -94,14 +97,14 @@ describe('rules', () => {
     ['an action that is off', { pass: false }],
     ['a hidden tool by its arguments', { hide: true, when: {} }],
     ['an unknown member', { pass: true, tool: 'a' }],
-    ['hints that nobody trusts', { pass: true, annotations: { readOnlyHint: true } }],
+    ['annotations without trustAnnotations', { pass: true, annotations: { readOnlyHint: true } }],
     ['a title that is too long', { confirm: { title: 'x'.repeat(121) } }],
   ])('a rule with %s is refused', async (_what, rule) => {
-    expect(rulesSchema.safeParse({ rules: [rule] }).success).toBe(false);
+    expect(upstreamSchema.safeParse({ command: ['x'], rules: [rule] }).success).toBe(false);
   });
 
   test('a `when` that is no JSON Schema is refused at the start', async () => {
-    const rules = rulesSchema.parse({ rules: [{ pass: true, when: { type: 'nothing' } }] });
+    const rules = upstreamSchema.parse({ command: ['x'], rules: [{ pass: true, when: { type: 'nothing' } }] });
     await expect(createRules(rules)).rejects.toThrow(UsageError);
   });
 });

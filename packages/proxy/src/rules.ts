@@ -1,5 +1,5 @@
 import type { LocalText } from '@postern/api';
-import { folded } from './message.ts';
+import { folded, KnownNames } from './message.ts';
 
 /** An absent hint has the default of MCP. */
 const DEFAULTS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true } as const;
@@ -55,12 +55,14 @@ export interface ToolFacts {
 export class Rules {
   readonly #p: RulesOptions;
   readonly #patterns: readonly (readonly string[] | undefined)[];
-  readonly #argumentNames: ReadonlySet<string>;
+
+  /** Names of arguments that decide. */
+  readonly argumentNames: KnownNames;
 
   constructor(p: RulesOptions) {
     this.#p = p;
     this.#patterns = p.rules.map(({ patterns }) => patterns?.map(folded));
-    this.#argumentNames = new Set(p.rules.flatMap(({ argumentNames }) => argumentNames));
+    this.argumentNames = new KnownNames(p.rules.flatMap(({ argumentNames }) => argumentNames));
   }
 
   /** Whether the lists of the upstream are changed. */
@@ -75,11 +77,6 @@ export class Rules {
 
   get trustsAnnotations(): boolean {
     return this.#p.trustAnnotations;
-  }
-
-  /** Names of arguments that decide. */
-  get argumentNames(): ReadonlySet<string> {
-    return this.#argumentNames;
   }
 
   /** Whether a decision depends on the arguments. */

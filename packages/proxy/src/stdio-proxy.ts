@@ -4,7 +4,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
 import { type Answer, type ClientConnection, type IncomingCall, NotSentError, OutcomeUnknownError } from './call.ts';
 import { Guard, type GuardOptions } from './guard.ts';
-import { idOf, isMessage, linesOf, type Message, RpcError, readClientMessage, readUpstreamMessage } from './message.ts';
+import {
+  idOf,
+  isMessage,
+  linesOf,
+  type Message,
+  RpcError,
+  readClientMessage,
+  readUpstreamMessage,
+  requestText,
+  textOf,
+} from './message.ts';
 import { ToolList, withoutHidden } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
 
@@ -14,6 +24,7 @@ const MAX_HELD = 1_000;
 const LAST_WORDS_MS = 1_000;
 /** How long the upstream may take to list its tools, in ms. */
 const LIST_MS = 10_000;
+
 export interface StdioProxyOptions extends Omit<GuardOptions, 'tools'> {
   readonly input: Readable;
   readonly output: Writable;
@@ -41,6 +52,9 @@ export class StdioProxy {
   readonly #sent = new Map<string, PromiseWithResolvers<Message> & { readonly held: AbortController | undefined }>();
   /** Its requests for a list that will be changed. */
   readonly #lists = new Set<string>();
+  /** Calls that are being answered. */
+  readonly #answering = new Set<Promise<void>>();
+
   constructor(p: StdioProxyOptions) {
     this.#p = p;
     this.#tools = new ToolList((method, params) => this.#askUpstream(method, params));
@@ -77,9 +91,6 @@ export class StdioProxy {
     return code;
   }
 
-  /** Calls that are being answered. */
-  readonly #answering = new Set<Promise<void>>();
-
   async #readClient(): Promise<void> {
     try {
       for await (const line of linesOf(this.#p.input)) await this.#fromClient(line);
@@ -114,7 +125,8 @@ export class StdioProxy {
         !(this.#p.rules.hidesAny && one.method === 'tools/list'),
     );
     if (!isFree) return await this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), message);
-    for (const one of message) if (one.method === CANCELLED) this.#heldBy(one)?.abort();
+    // The upstream ignores the cancellation of a call that it has not received.
+    for (const one of message) if (one.method === CANCELLED) this.#cancel(one);
     await write(this.#p.child.stdin, line);
   }
 
@@ -133,12 +145,9 @@ export class StdioProxy {
       case 'notifications/initialized':
         await write(this.#p.child.stdin, bytes);
         return this.#guard.announce();
-      case CANCELLED: {
-        const held = this.#heldBy(message);
-        if (held !== undefined) return held.abort();
-        this.#giveUpSent(message);
+      case CANCELLED:
+        if (this.#cancel(message) === 'held') return;
         break;
-      }
       case 'tools/list':
         if (id !== undefined && this.#p.rules.hidesAny) this.#lists.add(id);
         break;
@@ -149,19 +158,18 @@ export class StdioProxy {
     await write(this.#p.child.stdin, bytes);
   }
 
-  /** The call that a cancellation is about, if it has not gone to the upstream. */
-  #heldBy({ params }: Message): AbortController | undefined {
-    return this.#held.get(idOf(memberOf(params, 'requestId')) ?? '');
-  }
-
-  /** The upstream is told to stop. Whether the call has run, nobody waits to learn. */
-  #giveUpSent({ params }: Message): void {
+  /** Ends the guarded call that a cancellation names, if there is one: no answer is sent for it. Returns where the call was. */
+  #cancel({ params }: Message): 'held' | 'sent' | undefined {
     const id = idOf(memberOf(params, 'requestId')) ?? '';
+    const held = this.#held.get(id);
+    held?.abort();
+    if (held !== undefined) return 'held';
     const sent = this.#sent.get(id);
-    if (sent === undefined) return;
+    if (sent === undefined) return undefined;
     this.#sent.delete(id);
     sent.held?.abort();
     sent.reject(new OutcomeUnknownError());
+    return 'sent';
   }
 
   #fromClientCall(message: Message): void {
@@ -212,11 +220,8 @@ export class StdioProxy {
       sessionId: undefined,
       closed: this.#closed.signal,
       elicit: (params, signal) => this.#elicit(params, signal),
-      notify: (method, params) => this.#tell(JSON.stringify({ jsonrpc: '2.0', method, params })),
-      notifyComplete: elicitationId =>
-        this.#tell(
-          JSON.stringify({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId } }),
-        ),
+      notify: (method, params) => this.#notify(method, params),
+      notifyComplete: elicitationId => this.#notify('notifications/elicitation/complete', { elicitationId }),
     };
     return this.#connection;
   }
@@ -227,13 +232,12 @@ export class StdioProxy {
     const { promise, resolve, reject } = Promise.withResolvers<Message>();
     this.#toClient.set(id, resolve);
     const giveUp = () => {
-      const requestId = JSON.parse(id) as string;
-      void this.#tell(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }));
+      void this.#notify(CANCELLED, { requestId: JSON.parse(id) as string });
       reject(signal.reason);
     };
     signal.addEventListener('abort', giveUp, { once: true });
     try {
-      await this.#tell(`{"jsonrpc":"2.0","id":${id},"method":"elicitation/create","params":${JSON.stringify(params)}}`);
+      await this.#tell(requestText(id, 'elicitation/create', JSON.stringify(params)));
       const response = await promise;
       return response.valueOf(memberOf(response.root, 'result'));
     } finally {
@@ -263,10 +267,7 @@ export class StdioProxy {
     promise.catch(() => {});
     const timer = setTimeout(() => reject(new NotSentError(`The server does not answer ${method}.`)), LIST_MS);
     try {
-      await write(
-        this.#p.child.stdin,
-        Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`),
-      );
+      await write(this.#p.child.stdin, Buffer.from(requestText(id, method, params)));
       return await promise;
     } finally {
       clearTimeout(timer);
@@ -324,6 +325,10 @@ export class StdioProxy {
     }
   }
 
+  #notify(method: string, params: object): Promise<void> {
+    return this.#tell(JSON.stringify({ jsonrpc: '2.0', method, params }));
+  }
+
   #tell(message: string | Buffer): Promise<void> {
     return write(this.#p.output, typeof message === 'string' ? Buffer.from(message) : message);
   }
@@ -332,7 +337,7 @@ export class StdioProxy {
 const CANCELLED = 'notifications/cancelled';
 /** Within the name of the notice, in any spelling that a writer of JSON chooses for its slashes. */
 const LIST_CHANGED = 'list_changed';
-/** Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
+/** As in @postern/mcp, which takes 40 MB to import. Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
 const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
 const FIRST_MODERN_REVISION = '2026-07-28';
 
@@ -378,5 +383,3 @@ async function drained(stream: Writable): Promise<void> {
   await promise;
   for (const event of ['drain', 'close', 'error'] as const) stream.off(event, resolve);
 }
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

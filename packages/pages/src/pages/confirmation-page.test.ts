@@ -194,7 +194,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('shows code points in place of characters that nobody would see, and explains them', () => {
+  test('shows code points in place of invisible characters, and explains them', () => {
     const markup = sent([[['n', '\u202e', ''], text('a', '\u{e0041}\u{e0042}', '\nb')]]);
     expect(markup).toContain('<bdi>n<span class="unseen-code" dir="ltr">U+202E</span></bdi>');
     expect(markup).toContain('<q dir="auto">a<span class="unseen-code" dir="ltr">U+E0041 U+E0042</span>\nb</q>');

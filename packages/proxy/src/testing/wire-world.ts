@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { startTestGateway, type TestGateway } from '@postern/mcp/testing';
 import type { z } from 'zod/v4';
-import { createRules, rulesSchema } from '../config.ts';
+import { createRules, upstreamSchema } from '../config.ts';
 import { linesOf } from '../message.ts';
 import { StdioProxy, type StdioProxyOptions } from '../stdio-proxy.ts';
 
@@ -94,7 +94,7 @@ export async function nextAt({ client, upstream }: WireWorld): Promise<WireMessa
 
 /** A proxy between two ends that the test holds. */
 export async function startWire(
-  rules: z.input<typeof rulesSchema>,
+  rules: Partial<z.input<typeof upstreamSchema>>,
   gate: StdioProxyOptions['gate'] = NO_GATEWAY,
   upstream = 'files',
 ): Promise<WireWorld> {
@@ -124,7 +124,7 @@ export async function startWire(
     },
     upstream,
     instance: upstream,
-    rules: await createRules(rulesSchema.parse(rules)),
+    rules: await createRules(upstreamSchema.parse({ command: ['a program'], ...rules })),
     gate,
     log: (event, details) => log.push(details === undefined ? event : `${event} ${JSON.stringify(details)}`),
   });
