@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { ToolCall } from '@postern/mcp/adapter';
+import type { AuthInfo, ToolCall } from '@postern/mcp/adapter';
 import type { Message, RpcError } from './message.ts';
 import type { Decision } from './rules.ts';
-import type { ListedTool } from './tool-list.ts';
+import type { ListedTool, ToolList } from './tool-list.ts';
 
 /** What an MCP client gets for a call. */
 export type Answer =
@@ -15,6 +15,8 @@ export type Answer =
 export type ClientConnection = Extract<ToolCall, { era: 'legacy-session' }>['session'] & {
   /** What a client of 2025-11-25 has said of itself, as JSON text. Undefined for one that speaks 2026-07-28. */
   readonly initialize: string | undefined;
+  /** What the upstream says of its tools on this connection. */
+  readonly tools: ToolList;
   /** Sends `elicitation/create`. Resolves with the result, and aborting the signal cancels the request. */
   elicit(params: object, signal: AbortSignal): Promise<unknown>;
   notify(method: string, params: object): Promise<void>;
@@ -24,6 +26,8 @@ export type ClientConnection = Extract<ToolCall, { era: 'legacy-session' }>['ses
 export interface IncomingCall {
   readonly message: Message;
   readonly client: ClientConnection;
+  /** The verified access token of the MCP client. Undefined for the one person of this machine. */
+  readonly authInfo: AuthInfo | undefined;
   /** Aborts when the MCP client gives the call up. */
   readonly signal: AbortSignal;
   /** `_meta` of a request of this proxy beside the call, as JSON text. Undefined before revision 2026-07-28. */

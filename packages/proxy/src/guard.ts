@@ -19,7 +19,6 @@ export interface GuardOptions {
   /** What tells this upstream from others of its name: a yes for one is none for another. */
   readonly instance: string;
   readonly rules: Rules;
-  readonly tools: ToolList;
   readonly gate: PosternOptions<GuardedCall>;
   readonly log: (event: string, details?: Readonly<Record<string, string>>) => void;
 }
@@ -50,8 +49,8 @@ export class Guard {
   }
 
   /** Reads the tools, so that the operator learns at the start which of them falls where. Nothing waits for it. */
-  announce(): void {
-    this.#p.tools.known(undefined).then(
+  announce(tools: ToolList): void {
+    tools.known(undefined).then(
       listed => this.#say(listed),
       (error: unknown) => this.#p.log('cannot read the tools of the server', { error: textOf(error) }),
     );
@@ -69,8 +68,8 @@ export class Guard {
   }
 
   /** Whether a call passes, where this can be told at once. */
-  isPassed(message: Message): boolean {
-    const { rules, tools } = this.#p;
+  isPassed(message: Message, tools: ToolList): boolean {
+    const { rules } = this.#p;
     const name = stringOf(message.params, 'name');
     if (name === undefined || name.length > MAX_NAME || rules.needsArguments) return false;
     const tool = rules.needsHints ? tools.knownNow?.get(name) : unlisted(name);
@@ -157,9 +156,9 @@ export class Guard {
   }
 
   /** The tool as the upstream lists it: now, or as it is known. */
-  async #listed(name: string, { ownMeta }: IncomingCall, how: 'known' | 'read'): Promise<ListedTool> {
+  async #listed(name: string, { ownMeta, client }: IncomingCall, how: 'known' | 'read'): Promise<ListedTool> {
     try {
-      const tools = await this.#p.tools[how](ownMeta);
+      const tools = await client.tools[how](ownMeta);
       this.#say(tools);
       return tools.get(name) ?? unlisted(name);
     } catch (error) {

@@ -109,13 +109,13 @@ const initializeSchema = z.object({
     .catch(undefined),
 });
 
-function toToolCall({ message, client, signal, tool }: GuardedCall): ToolCall {
+function toToolCall({ message, client, signal, tool, authInfo }: GuardedCall): ToolCall {
   const meta = memberOf(message.params, '_meta');
   const progressToken = message.valueOf(memberOf(meta, 'progressToken'));
   const common = {
     args: undefined,
     signal,
-    authInfo: undefined,
+    authInfo,
     toolName: tool.name,
     reportProgress: (done: number, text: string) =>
       client.notify('notifications/progress', { progressToken, progress: done * PROGRESS_UNIT, message: text }),

@@ -25,7 +25,7 @@ const LAST_WORDS_MS = 1_000;
 /** How long the upstream may take to list its tools, in ms. */
 const LIST_MS = 10_000;
 
-export interface StdioProxyOptions extends Omit<GuardOptions, 'tools'> {
+export interface StdioProxyOptions extends GuardOptions {
   readonly input: Readable;
   readonly output: Writable;
   readonly child: Pick<UpstreamProcess, 'stdin' | 'stdout' | 'ended' | 'stop'>;
@@ -58,7 +58,7 @@ export class StdioProxy {
   constructor(p: StdioProxyOptions) {
     this.#p = p;
     this.#tools = new ToolList((method, params) => this.#askUpstream(method, params));
-    this.#guard = new Guard({ ...p, tools: this.#tools });
+    this.#guard = new Guard(p);
   }
 
   /** @throws {PosternUsageError} `invalid_options` if the gateway of the options cannot be used */
@@ -121,7 +121,7 @@ export class StdioProxy {
     // A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person.
     const isFree = message.every(
       one =>
-        (one.method !== 'tools/call' || this.#guard.isPassed(one)) &&
+        (one.method !== 'tools/call' || this.#guard.isPassed(one, this.#tools)) &&
         !(this.#p.rules.hidesAny && one.method === 'tools/list'),
     );
     if (!isFree) return await this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), message);
@@ -144,7 +144,7 @@ export class StdioProxy {
         break;
       case 'notifications/initialized':
         await write(this.#p.child.stdin, bytes);
-        return this.#guard.announce();
+        return this.#guard.announce(this.#tools);
       case CANCELLED:
         if (this.#cancel(message) === 'held') return;
         break;
@@ -152,7 +152,7 @@ export class StdioProxy {
         if (id !== undefined && this.#p.rules.hidesAny) this.#lists.add(id);
         break;
       case 'tools/call':
-        if (this.#guard.isPassed(message)) break;
+        if (this.#guard.isPassed(message, this.#tools)) break;
         return this.#fromClientCall(message);
     }
     await write(this.#p.child.stdin, bytes);
@@ -194,6 +194,7 @@ export class StdioProxy {
     const call: IncomingCall = {
       message,
       client: this.#client(),
+      authInfo: undefined,
       signal,
       ownMeta,
       send: bytes => this.#send(id, bytes),
@@ -217,6 +218,7 @@ export class StdioProxy {
   #client(): ClientConnection {
     this.#connection ??= {
       initialize: this.#initialize,
+      tools: this.#tools,
       sessionId: undefined,
       closed: this.#closed.signal,
       elicit: (params, signal) => this.#elicit(params, signal),
