@@ -12,9 +12,12 @@ export {
   SubjectUnavailableError,
 } from './errors.ts';
 export { createGate } from './gate/create-gate.ts';
-export type { PosternOptions } from './gate/environment.ts';
+export { createEnvironment, type PosternOptions } from './gate/environment.ts';
 export type { ErrorAnswer, GenericGate, SdkAdapter, SdkTypes } from './gate/gate.ts';
 export type { TraceContext } from './gateway/client.ts';
+export { Admission, type AdmissionOptions, type RequestInputs } from './http/admission.ts';
+export type { VerifiedToken } from './http/bearer.ts';
+export { toNodeHandler } from './http/endpoint.ts';
 export {
   AUTHORIZATION_META_KEY,
   type AuthInfo,

@@ -74,6 +74,7 @@ export {
   type GateFaultCode,
   type GateReport,
 } from './gateway/gate-check.ts';
+export type { RequestInputs } from './http/admission.ts';
 export type { EndpointAuth, VerifiedToken } from './http/bearer.ts';
 export type {
   Connection,
@@ -83,7 +84,6 @@ export type {
   NodeHandler,
   NodeRequest,
 } from './http/endpoint.ts';
-export type { RequestInputs } from './http/sessions.ts';
 export { ProgrammingError } from './mistakes.ts';
 export {
   type ApprovedConfirmationTerms,

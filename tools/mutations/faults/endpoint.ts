@@ -55,7 +55,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a token of middleware replaces the one that the endpoint verifies',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/endpoint.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: 'auth === undefined || metadata === undefined ? verified',
     replacement: 'verified !== undefined || auth === undefined || metadata === undefined ? verified',
     foundBy,

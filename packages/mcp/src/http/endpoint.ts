@@ -4,39 +4,21 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { z } from 'zod/v4';
-import { asError, callable, invalidOptions, parseStrictly, SubjectUnavailableError } from '../errors.ts';
-import { GateCheckError } from '../gateway/gate-check.ts';
+import { asError, invalidOptions, parseStrictly, SubjectUnavailableError } from '../errors.ts';
 import type { Reporter } from '../mistakes.ts';
-import type { Environment } from '../run/run.ts';
 import { resolvePrincipal, type SubjectOption } from '../run/tool-call.ts';
 import {
-  authenticate,
-  completedAuth,
-  type EndpointAuth,
-  RETRY_SECONDS,
-  type ResourceMetadata,
-  resourceMetadata,
-  type VerifiedToken,
-} from './bearer.ts';
-import { admitted, jsonRpcError, refuseHost, refuseOrigin, refuseRemote } from './origin-check.ts';
-import { McpSessions, type RequestInputs, type SessionTransport } from './sessions.ts';
+  Admission,
+  type AdmissionGate,
+  type AdmissionOptions,
+  admissionShape,
+  type RequestInputs,
+} from './admission.ts';
+import type { VerifiedToken } from './bearer.ts';
+import { jsonRpcError } from './origin-check.ts';
+import { McpSessions, type SessionTransport } from './sessions.ts';
 
-export interface EndpointOptions {
-  /**
-   * Requires an access token with every request. `true`, and every member that is left out, takes what is registered at the gateway.
-   * Without `auth`, and without an `authInfo` of earlier middleware, only requests from and to loopback are answered.
-   */
-  readonly auth?: true | Partial<EndpointAuth>;
-  /**
-   * Host names that requests may name, without ports. If set, they apply to all requests. Default: loopback for requests without a token,
-   * any for the others.
-   */
-  readonly allowedHosts?: readonly string[];
-  /**
-   * Origins of web pages that may call this endpoint, besides loopback and the origin of `auth.resource`. CORS headers are left to the
-   * framework.
-   */
-  readonly allowedOrigins?: readonly string[];
+export interface EndpointOptions extends AdmissionOptions {
   /** Maximum size of a request body that the endpoint reads itself, in bytes. Default 4 MiB. */
   readonly maxBodyBytes?: number;
   /**
@@ -92,31 +74,7 @@ interface ModernHandler {
 }
 
 const optionsSchema = z.strictObject({
-  auth: z
-    .union([
-      z.literal(true),
-      z.strictObject({
-        resource: z.url({ protocol: /^https?$/ }).optional(),
-        authorizationServers: z
-          .array(z.url({ protocol: /^https?$/ }))
-          .min(1)
-          .optional(),
-        verifyToken: callable.optional(),
-        scopes: z
-          .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'Must be one scope, without spaces'))
-          .optional(),
-      }),
-    ])
-    .optional(),
-  // Anything else would match no request.
-  allowedHosts: z
-    .array(z.string().regex(/^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/, 'Must be a host name in lower case, without a port'))
-    .optional(),
-  allowedOrigins: z
-    .array(
-      z.string().refine(text => URL.parse(text)?.origin === text, 'Must be an origin such as https://app.example.com'),
-    )
-    .default([]),
+  ...admissionShape,
   maxBodyBytes: z
     .int()
     .min(1)
@@ -130,24 +88,11 @@ const optionsSchema = z.strictObject({
     .default(30 * 60_000),
 });
 
-const REPORT_INTERVAL_MS = 60_000;
-
 /** What an endpoint gets from its gate. */
-export interface EndpointGate<McpServer, Context> {
+export interface EndpointGate<McpServer, Context> extends AdmissionGate<Context> {
   readonly sdk: HttpSdk<McpServer>;
-  readonly environment: Environment;
   /** Receives the MCP server of each open session, by session id. */
   readonly servers: Map<string, McpServer>;
-  readonly subject: SubjectOption<Context> | undefined;
-  readonly reporter: Reporter;
-}
-
-/** What `auth` means for the requests of one moment. */
-interface Authorization {
-  readonly auth: EndpointAuth | undefined;
-  readonly metadata: ResourceMetadata | undefined;
-  /** Origins of web pages that may call, beside those of loopback. */
-  readonly origins: readonly string[];
 }
 
 export class Endpoint<McpServer extends { isConnected(): boolean }, Context> implements McpEndpoint {
@@ -155,10 +100,9 @@ export class Endpoint<McpServer extends { isConnected(): boolean }, Context> imp
   readonly #gate: EndpointGate<McpServer, Context>;
   readonly #create: CreateServer<McpServer>;
   readonly #options: z.infer<typeof optionsSchema>;
-  readonly #authOf: (() => Promise<EndpointAuth>) | undefined;
+  readonly #admission: Admission<Context>;
   readonly #modern: ModernHandler | undefined;
   readonly #sessions: McpSessions;
-  #reportedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   /** @throws {PosternUsageError} `invalid_options` */
@@ -169,7 +113,7 @@ export class Endpoint<McpServer extends { isConnected(): boolean }, Context> imp
     this.#gate = gate;
     this.#create = create;
     const { sdk, servers, reporter } = gate;
-    this.#authOf = options.auth && completedAuth(options.auth, gate);
+    this.#admission = new Admission(gate, options);
     const onError = (error: unknown) => {
       reporter.reportMistake(error, 'gate.endpoint');
       reporter.onBackgroundError(asError(error));
@@ -189,26 +133,12 @@ export class Endpoint<McpServer extends { isConnected(): boolean }, Context> imp
     await Promise.all([this.#sessions.close(), this.#modern?.close()]);
   };
 
-  #handle(request: Request, inputs: RequestInputs): Promise<Response> {
-    return this.#answer(request, inputs).catch((error: unknown) => this.#unavailable(error));
+  async #handle(request: Request, inputs: RequestInputs): Promise<Response> {
+    if (this.#isClosed) return jsonRpcError(503, -32000, 'Closed');
+    return await this.#admission.admit(request, inputs, authInfo => this.#answer(request, inputs, authInfo));
   }
 
-  async #answer(request: Request, inputs: RequestInputs): Promise<Response> {
-    if (this.#isClosed) return jsonRpcError(503, -32000, 'Closed');
-    const authorization = await this.#authorization();
-    const { metadata, origins } = authorization;
-    const { allowedHosts } = this.#options;
-    const refused = refuseOrigin(request, { hosts: allowedHosts, origins });
-    if (refused !== undefined) return refused;
-    const { pathname } = new URL(request.url);
-    if (metadata !== undefined && pathname === metadata.path && request.method === 'GET') {
-      return Response.json(metadata.body, { headers: { 'access-control-allow-origin': '*' } });
-    }
-    if (pathname.startsWith('/.well-known/')) return new Response(null, { status: 404 });
-
-    const source = await this.#admit(request, inputs, authorization);
-    if (source instanceof Response) return source;
-    const { authInfo } = source;
+  async #answer(request: Request, inputs: RequestInputs, authInfo: VerifiedToken | undefined): Promise<Response> {
     const isPost = request.method === 'POST';
     if (!isPost && request.method !== 'GET' && request.method !== 'DELETE') {
       return jsonRpcError(405, -32000, 'Method not allowed', { allow: 'GET, POST, DELETE' });
@@ -221,35 +151,7 @@ export class Endpoint<McpServer extends { isConnected(): boolean }, Context> imp
     };
     const modern = this.#modern;
     const isModern = body !== undefined && modern !== undefined && !(await modern.isLegacy(request, body.json));
-    const from = allowedHosts === undefined ? 'loopback' : 'allowed_hosts';
-    return await admitted.run(from, () =>
-      isModern ? modern.answer(request, admittedInputs) : this.#answerLegacy(request, admittedInputs),
-    );
-  }
-
-  async #authorization(): Promise<Authorization> {
-    const auth = await this.#authOf?.();
-    const origins = [...this.#options.allowedOrigins, ...(auth === undefined ? [] : [new URL(auth.resource).origin])];
-    return { auth, metadata: auth && resourceMetadata(auth), origins };
-  }
-
-  /** The token of the request, or the refusal. */
-  async #admit(
-    request: Request,
-    { authInfo: verified, remoteAddress }: RequestInputs,
-    { auth, metadata, origins }: Authorization,
-  ): Promise<{ readonly authInfo: VerifiedToken | undefined } | Response> {
-    const { allowedHosts } = this.#options;
-    const authInfo =
-      auth === undefined || metadata === undefined ? verified : await authenticate(request, auth, metadata.url);
-    if (authInfo instanceof Response) return authInfo;
-    const remote =
-      authInfo === undefined && allowedHosts === undefined ? refuseRemote(request, remoteAddress) : undefined;
-    if (remote !== undefined) return remote;
-    // A page that rebinds its name to this address has no token.
-    const mayNameAnyHost = authInfo !== undefined && allowedHosts === undefined;
-    const refused = mayNameAnyHost ? undefined : refuseHost(request, { hosts: allowedHosts, origins });
-    return refused ?? { authInfo };
+    return isModern ? await modern.answer(request, admittedInputs) : await this.#answerLegacy(request, admittedInputs);
   }
 
   async #bodyOf(request: Request, { parsedBody }: RequestInputs): Promise<{ json: unknown } | Response> {
@@ -279,16 +181,6 @@ export class Endpoint<McpServer extends { isConnected(): boolean }, Context> imp
       if (server.isConnected()) throw invalidOptions('the McpServer serves another connection; return a new one.');
       return server;
     });
-  }
-
-  /** While gateway or issuer do not answer, no token can be verified, so none is accepted. */
-  #unavailable(error: unknown): Response {
-    if (!(error instanceof GateCheckError)) throw error;
-    if (Date.now() - this.#reportedAt >= REPORT_INTERVAL_MS) {
-      this.#reportedAt = Date.now();
-      this.#gate.reporter.onBackgroundError(error);
-    }
-    return jsonRpcError(503, -32000, 'Access tokens cannot be verified', { 'retry-after': String(RETRY_SECONDS) });
   }
 }
 

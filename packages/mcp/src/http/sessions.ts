@@ -1,15 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { asError } from '../errors.ts';
-import type { VerifiedToken } from './bearer.ts';
+import type { RequestInputs } from './admission.ts';
 import { jsonRpcError } from './origin-check.ts';
-
-/** Inputs of one HTTP request that the endpoint has already read and verified. */
-export interface RequestInputs {
-  readonly parsedBody?: unknown;
-  readonly authInfo?: VerifiedToken;
-  /** Address of the peer. Without a token and `allowedHosts`, it must be loopback. */
-  readonly remoteAddress?: string | undefined;
-}
 
 /** The part that both SDKs' web-standard server transports have in common. */
 export interface SessionTransport {
