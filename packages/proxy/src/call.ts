@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import { memberOf, stringOf } from '@postern/api/json';
 import type { AuthInfo, ToolCall } from '@postern/mcp/adapter';
 import type { Message, RpcError } from './message.ts';
 import type { Decision } from './rules.ts';
@@ -11,15 +12,14 @@ export type Answer =
   | { readonly type: 'result'; readonly result: object }
   | { readonly type: 'error'; readonly error: RpcError };
 
-/** The connection of an MCP client, as far as it asks a person. */
+/** The connection of an MCP client. One object for all of its calls, because completion notices are kept by it. */
 export type ClientConnection = Extract<ToolCall, { era: 'legacy-session' }>['session'] & {
-  /** What a client of 2025-11-25 has said of itself, as JSON text. Undefined for one that speaks 2026-07-28. */
+  /** What a client of 2025-11-25 has said of itself, as JSON text. Undefined for one that has said nothing. */
   readonly initialize: string | undefined;
+  /** Whether it lasts, so that requests can be sent to the MCP client. Revision 2026-07-28 does without. */
+  readonly lasts: boolean;
   /** What the upstream says of its tools on this connection. */
   readonly tools: ToolList;
-  /** Sends `elicitation/create`. Resolves with the result, and aborting the signal cancels the request. */
-  elicit(params: object, signal: AbortSignal): Promise<unknown>;
-  notify(method: string, params: object): Promise<void>;
 };
 
 /** A `tools/call` of an MCP client. */
@@ -32,6 +32,9 @@ export interface IncomingCall {
   readonly signal: AbortSignal;
   /** `_meta` of a request of this proxy beside the call, as JSON text. Undefined before revision 2026-07-28. */
   readonly ownMeta: string | undefined;
+  /** Sends `elicitation/create`. Resolves with the result, and aborting the signal cancels the request. */
+  elicit(params: object, signal: AbortSignal): Promise<unknown>;
+  notify(method: string, params: object): Promise<void>;
   /**
    * Sends the call to the upstream.
    *
@@ -57,12 +60,51 @@ export interface GuardedCall extends IncomingCall {
 export const bindingOf = ({ upstream, instance, tool, argumentsText }: GuardedCall): string =>
   hash('sha256', JSON.stringify([upstream, instance, tool.name, tool.digest, argumentsText]), 'base64url');
 
-/** The upstream was gone before anything of the call was written. */
+/** The call has not run: the upstream was gone before anything of it was written, or has refused it. */
 export class NotSentError extends Error {
   override readonly name = 'NotSentError';
+  /** Of the HTTP response. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status?: number) {
+    super(message);
+    this.status = status;
+  }
 }
 
 /** The call was written, and no answer came: the tool may have run. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
+}
+
+/** As in @postern/mcp, which takes 40 MB to import. Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
+const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
+const FIRST_MODERN_REVISION = '2026-07-28';
+
+/**
+ * What a request of this proxy has of the `_meta` of a call: which MCP client speaks, and no token of the call. Undefined for a call of an
+ * older revision.
+ */
+export function ownMetaOf({ params, text }: Message): string | undefined {
+  const meta = memberOf(params, '_meta');
+  if (meta?.type !== 'object' || (stringOf(meta, PROTOCOL_VERSION) ?? '') < FIRST_MODERN_REVISION) return undefined;
+  const kept = meta.members.filter(({ name }) => /^io\.modelcontextprotocol\/(?:protocolVersion|client)/.test(name));
+  return `{${kept.map(({ start, value }) => text.slice(start, value.end)).join(',')}}`;
+}
+
+/** An id of a request of this proxy, as JSON text. Unguessable: nobody must answer a request that was not for them. */
+export const ownId = (): string => `"postern-${randomUUID()}"`;
+
+/** The JSON-RPC response with an answer. @param id as JSON text */
+export function rendered(id: string, answer: Answer, isModern = false): string | Buffer {
+  switch (answer.type) {
+    case 'response':
+      return answer.bytes;
+    case 'result':
+      return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify({ ...(isModern && { resultType: 'complete' }), ...answer.result })}}`;
+    case 'error': {
+      const { code, message, data } = answer.error;
+      return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`;
+    }
+  }
 }

@@ -109,36 +109,38 @@ const initializeSchema = z.object({
     .catch(undefined),
 });
 
-function toToolCall({ message, client, signal, tool, authInfo }: GuardedCall): ToolCall {
+function toToolCall(call: GuardedCall): ToolCall {
+  const { message, client, signal, tool, authInfo } = call;
   const meta = memberOf(message.params, '_meta');
   const progressToken = message.valueOf(memberOf(meta, 'progressToken'));
-  const common = {
+  const reporting = {
     args: undefined,
     signal,
     authInfo,
     toolName: tool.name,
     reportProgress: (done: number, text: string) =>
-      client.notify('notifications/progress', { progressToken, progress: done * PROGRESS_UNIT, message: text }),
+      call.notify('notifications/progress', { progressToken, progress: done * PROGRESS_UNIT, message: text }),
   };
   const envelope = client.initialize === undefined ? envelopeOf(message.valueOf(meta)) : undefined;
-  const call = progressToken === undefined ? { ...common, reportProgress: undefined } : common;
+  const common = progressToken === undefined ? { ...reporting, reportProgress: undefined } : reporting;
   if (envelope !== undefined) {
     const response = memberOf(memberOf(message.params, 'inputResponses'), INPUT_REQUEST_KEY);
     return {
-      ...call,
+      ...common,
       ...envelope,
       era: 'modern',
       requestState: stringOf(message.params, 'requestState'),
       clientAnswer: clientAnswerSchema.safeParse(message.valueOf(response)).data,
     };
   }
+  if (!client.lasts) return { ...common, era: 'legacy-stateless', mcpClientName: undefined };
   const { clientInfo, capabilities, protocolVersion } =
     initializeSchema.safeParse(JSON.parse(client.initialize ?? '{}')).data ?? {};
   const elicitation = capabilities?.elicitation;
   const elicit = async (params: object, until: AbortSignal): Promise<ClientAnswer> =>
-    clientAnswerSchema.parse(await client.elicit(params, until));
+    clientAnswerSchema.parse(await call.elicit(params, until));
   return {
-    ...call,
+    ...common,
     era: 'legacy-session',
     revision: protocolVersion,
     mcpClientName: clientInfo?.name,

@@ -1,8 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
-import { type Answer, type ClientConnection, type IncomingCall, NotSentError, OutcomeUnknownError } from './call.ts';
+import { memberOf } from '@postern/api/json';
+import {
+  type Answer,
+  type ClientConnection,
+  type IncomingCall,
+  NotSentError,
+  OutcomeUnknownError,
+  ownId,
+  ownMetaOf,
+  rendered,
+} from './call.ts';
 import { Guard, type GuardOptions } from './guard.ts';
 import {
   idOf,
@@ -187,16 +195,15 @@ export class StdioProxy {
     const held = new AbortController();
     this.#held.set(id, held);
     const signal = AbortSignal.any([held.signal, this.#closed.signal]);
-    const meta = memberOf(message.params, '_meta');
-    const isModern =
-      this.#initialize === undefined && (stringOf(meta, PROTOCOL_VERSION) ?? '') >= FIRST_MODERN_REVISION;
-    const ownMeta = isModern ? ownMetaOf(message, meta) : undefined;
+    const ownMeta = this.#initialize === undefined ? ownMetaOf(message) : undefined;
     const call: IncomingCall = {
       message,
       client: this.#client(),
       authInfo: undefined,
       signal,
       ownMeta,
+      elicit: (params, until) => this.#elicit(params, until),
+      notify: (method, params) => this.#notify(method, params),
       send: bytes => this.#send(id, bytes),
     };
     let answer: Answer | undefined;
@@ -211,18 +218,16 @@ export class StdioProxy {
     }
     if (held.signal.aborted) return;
     if (answer === undefined) return await write(this.#p.child.stdin, message.bytes);
-    await this.#tell(rendered(id, answer, isModern));
+    await this.#tell(rendered(id, answer, ownMeta !== undefined));
   }
 
-  /** One object for all calls, because completion notices are kept by it. */
   #client(): ClientConnection {
     this.#connection ??= {
       initialize: this.#initialize,
       tools: this.#tools,
+      lasts: true,
       sessionId: undefined,
       closed: this.#closed.signal,
-      elicit: (params, signal) => this.#elicit(params, signal),
-      notify: (method, params) => this.#notify(method, params),
       notifyComplete: elicitationId => this.#notify('notifications/elicitation/complete', { elicitationId }),
     };
     return this.#connection;
@@ -339,32 +344,6 @@ export class StdioProxy {
 const CANCELLED = 'notifications/cancelled';
 /** Within the name of the notice, in any spelling that a writer of JSON chooses for its slashes. */
 const LIST_CHANGED = 'list_changed';
-/** As in @postern/mcp, which takes 40 MB to import. Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
-const PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
-const FIRST_MODERN_REVISION = '2026-07-28';
-
-/** Unguessable: an upstream or MCP client must not answer a request that it has not got. */
-const ownId = (): string => `"postern-${randomUUID()}"`;
-
-/** What a request of this proxy has of the `_meta` of a call: which MCP client speaks, and no token of the call. */
-function ownMetaOf(message: Message, meta: JsonNode | undefined): string | undefined {
-  if (meta?.type !== 'object') return undefined;
-  const kept = meta.members.filter(({ name }) => /^io\.modelcontextprotocol\/(?:protocolVersion|client)/.test(name));
-  return `{${kept.map(({ start, value }) => message.text.slice(start, value.end)).join(',')}}`;
-}
-
-function rendered(id: string, answer: Answer, isModern = false): string | Buffer {
-  switch (answer.type) {
-    case 'response':
-      return answer.bytes;
-    case 'result':
-      return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify({ ...(isModern && { resultType: 'complete' }), ...answer.result })}}`;
-    case 'error': {
-      const { code, message, data } = answer.error;
-      return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`;
-    }
-  }
-}
 
 const LINE_END = Buffer.from('\n');
 
