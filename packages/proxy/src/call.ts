@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { memberOf, stringOf } from '@postern/api/json';
 import type { AuthInfo, ToolCall } from '@postern/mcp/adapter';
-import type { Message, RpcError } from './message.ts';
+import { type Message, RpcError } from './message.ts';
 import type { Decision } from './rules.ts';
 import type { ListedTool, ToolList } from './tool-list.ts';
 
@@ -75,6 +75,10 @@ export class NotSentError extends Error {
 /** The call was written, and no answer came: the tool may have run. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
+
+  constructor() {
+    super('The connection to the server ended without an answer.');
+  }
 }
 
 /** As in @postern/mcp, which takes 40 MB to import. Member of `_meta` (revision 2026-07-28). Revisions are dates, so they compare as text. */
@@ -92,6 +96,13 @@ export function ownMetaOf({ params, text }: Message): string | undefined {
   return `{${kept.map(({ start, value }) => text.slice(start, value.end)).join(',')}}`;
 }
 
+/** The id of a call, as JSON text. @throws {RpcError} for a call without an id of its own */
+export function callIdOf({ id }: Message): string {
+  if (id === undefined || !/^(?:"|0$|-?[1-9]\d*$)/.test(id))
+    throw new RpcError(-32600, 'a call without an id of its own');
+  return id;
+}
+
 /** An id of a request of this proxy, as JSON text. Unguessable: nobody must answer a request that was not for them. */
 export const ownId = (): string => `"postern-${randomUUID()}"`;
 
@@ -102,9 +113,11 @@ export function rendered(id: string, answer: Answer, isModern = false): string |
       return answer.bytes;
     case 'result':
       return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify({ ...(isModern && { resultType: 'complete' }), ...answer.result })}}`;
-    case 'error': {
-      const { code, message, data } = answer.error;
-      return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`;
-    }
+    case 'error':
+      return errorText(id, answer.error);
   }
 }
+
+/** The JSON-RPC response with an error. @param id as JSON text */
+export const errorText = (id: string, { code, message, data }: RpcError): string =>
+  `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`;

@@ -4,6 +4,7 @@ import { confirmationRequestSchema, TTL_SECONDS } from '@postern/api';
 import { serverNameSchema } from '@postern/api/local';
 import { parse } from 'yaml';
 import { z } from 'zod/v4';
+import type { GuardOptions } from './guard.ts';
 import { textOf } from './message.ts';
 import { type Action, actions, Rules, type RulesOptions } from './rules.ts';
 import { UsageError } from './short-form.ts';
@@ -60,7 +61,16 @@ export const upstreamSchema = z
     command: z
       .array(z.string())
       .min(1)
+      .optional()
       .describe('Program and arguments of an MCP server on stdio. It runs in the folder of this file.'),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Address of an MCP server over HTTP.'),
+    headers: z
+      .record(z.string().regex(/^[\w-]+$/), z.string())
+      .default({})
+      .describe('Of every request to `url`. `${env:NAME}` is replaced.'),
     env: z
       .union([z.array(z.string()), z.record(z.string(), z.string())])
       .default([])
@@ -76,16 +86,47 @@ export const upstreamSchema = z
         'What the server says of its tools decides: those that only read (`readOnlyHint`) pass if no rule names them, and rules may use `annotations`.',
       ),
   })
+  .refine(p => (p.command === undefined) !== (p.url === undefined), { error: 'needs either command or url' })
   .refine(p => p.trustAnnotations || p.rules.every(({ annotations }) => annotations === undefined), {
     error: 'rules with annotations need trustAnnotations: true',
   });
 
+const httpSchema = z.strictObject({
+  listen: z
+    .string()
+    .regex(/^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/, 'Must be host:port')
+    .default('127.0.0.1:8484'),
+  auth: z
+    .union([
+      on,
+      z.strictObject({
+        resource: z.url().optional(),
+        authorizationServers: z.array(z.url()).min(1).optional(),
+        scopes: z.array(z.string()).optional(),
+      }),
+    ])
+    .optional()
+    .describe(
+      'Every request needs an access token (OAuth). `true` takes address and issuers from the registration at the gateway. Without it, only this machine is served.',
+    ),
+  allowedHosts: z.array(z.string()).optional(),
+  allowedOrigins: z.array(z.string()).optional(),
+});
+
 const configSchema = z.strictObject({
+  http: httpSchema
+    .optional()
+    .describe(
+      'Serves all upstreams that have a `url` over HTTP, each at the path with its name. Default: one upstream on stdio.',
+    ),
   gateway: z
     .strictObject({
       url: z.string(),
       apiKey: z.string().describe('`${env:NAME}`'),
-      person: z.strictObject({ issuer: z.string(), subject: z.string() }).describe('Who uses this proxy.'),
+      person: z
+        .strictObject({ issuer: z.string(), subject: z.string() })
+        .optional()
+        .describe('Who uses this proxy. With `http.auth`, the access token says it.'),
     })
     .optional()
     .describe('Default: the gateway of the person of this machine, which starts when it is needed.'),
@@ -97,27 +138,70 @@ type UpstreamConfig = z.infer<typeof upstreamSchema>;
 /** JSON Schema of the file, for editors. */
 export const configJsonSchema = (): object => z.toJSONSchema(configSchema, { io: 'input' });
 
+type Config = z.infer<typeof configSchema>;
+
 /**
- * The upstream of this name in a file, or the only one.
+ * What a file asks for: one upstream on stdio, by its name if there are several, or all of them over HTTP.
  *
  * @throws {UsageError} that names each fault by its path
  */
-export async function readUpstream(path: string, wanted: string | undefined, env: NodeJS.ProcessEnv) {
-  const { upstreams, gateway } = readConfig(path);
+export async function readFileOfProxy(path: string, wanted: string | undefined, env: NodeJS.ProcessEnv) {
+  const config = readConfig(path);
+  const { http, upstreams } = config;
+  const gateway = gatewayOf(config, env);
+  if (http !== undefined && wanted === undefined)
+    return { type: 'http' as const, http, gateway, upstreams: await httpUpstreams(upstreams, env) };
   const names = Object.keys(upstreams);
   const name = wanted ?? (names.length === 1 ? names[0] : undefined);
   const upstream = name === undefined ? undefined : upstreams[name];
   if (name === undefined || upstream === undefined) throw new UsageError(`--upstream: one of ${names.join(', ')}`);
+  if (upstream.command === undefined) throw new UsageError(`upstreams.${name}: url needs http`);
   const [command = '', ...args] = upstream.command;
   return {
+    type: 'stdio' as const,
     name,
     rules: await createRules(upstream),
     command: { command, args, env: environmentOf(upstream, env), cwd: dirname(resolve(path)) },
-    gateway:
-      gateway === undefined
-        ? {}
-        : { url: filledIn(gateway.url, env), apiKey: filledIn(gateway.apiKey, env), subject: gateway.person },
+    gateway,
   };
+}
+
+/** @throws {UsageError} */
+function gatewayOf(
+  { gateway, http }: Config,
+  env: NodeJS.ProcessEnv,
+): Pick<GuardOptions['gate'], 'url' | 'apiKey' | 'subject'> {
+  const isByToken = http?.auth !== undefined;
+  if (gateway === undefined) {
+    if (isByToken) throw new UsageError('http.auth: needs gateway');
+    return {};
+  }
+  if (isByToken === (gateway.person !== undefined))
+    throw new UsageError(
+      isByToken ? 'gateway.person: http.auth serves everybody' : 'gateway.person: who uses this proxy?',
+    );
+  const credentials = { url: filledIn(gateway.url, env), apiKey: filledIn(gateway.apiKey, env) };
+  return gateway.person === undefined ? credentials : { ...credentials, subject: gateway.person };
+}
+
+/** @throws {UsageError} */
+async function httpUpstreams(upstreams: Config['upstreams'], env: NodeJS.ProcessEnv) {
+  const served: Record<string, { readonly url: URL; readonly headers: Record<string, string>; readonly rules: Rules }> =
+    {};
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    // Programs of one person: each MCP client starts its own.
+    if (upstream.url === undefined) throw new UsageError(`upstreams.${name}: http needs url`);
+    const headers = Object.entries(upstream.headers).map(([header, value]) => [
+      header.toLowerCase(),
+      filledIn(value, env),
+    ]);
+    served[name] = {
+      url: new URL(upstream.url),
+      headers: Object.fromEntries(headers),
+      rules: await createRules(upstream),
+    };
+  }
+  return served;
 }
 
 /** @throws {UsageError} */

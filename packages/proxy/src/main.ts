@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { readFileOfProxy } from './config.ts';
 import type { GuardOptions } from './guard.ts';
 import { textOf } from './message.ts';
 import { Rules } from './rules.ts';
@@ -9,7 +10,7 @@ import { StdioProxy } from './stdio-proxy.ts';
 import { type UpstreamCommand, UpstreamProcess } from './upstream-process.ts';
 
 const USAGE = `postern-proxy [--name NAME] -- COMMAND…       serves COMMAND, an MCP server on stdio: what is not read-only asks
-postern-proxy FILE [--upstream NAME]           serves an MCP server of a file with rules
+postern-proxy FILE [--upstream NAME]           serves what a file with rules names, on stdio or over HTTP
 postern-proxy check FILE | -- COMMAND…         prints what happens to each tool
 postern-proxy config --client CLIENT …         prints the configuration of an MCP client, in place of FILE or COMMAND
 postern-proxy schema                           prints the JSON Schema of the file`;
@@ -26,11 +27,14 @@ interface Request {
 }
 
 interface Served {
+  readonly type: 'stdio';
   readonly name: string;
   readonly rules: Rules;
   readonly command: UpstreamCommand;
   readonly gateway: Pick<GuardOptions['gate'], 'url' | 'apiKey' | 'subject'>;
 }
+
+type ServedOverHttp = Extract<Awaited<ReturnType<typeof readFileOfProxy>>, { readonly type: 'http' }>;
 
 /**
  * Everything from the first word that is no option and no file is the command, as it stands: some MCP clients take the `--` before it
@@ -77,10 +81,11 @@ function parsed(args: readonly string[]) {
 }
 
 /** @throws {UsageError} */
-async function served({ file, name, command: own }: Request): Promise<Served> {
+async function served({ file, name, command: own }: Request): Promise<Served | ServedOverHttp> {
   if (file === undefined) {
     const [command = '', ...args] = own;
     return {
+      type: 'stdio',
       name: name ?? nameOf(own),
       rules: new Rules({ rules: [], default: 'confirm', trustAnnotations: true }),
       command: { command, args, env: wholeEnvironment(process.env) },
@@ -88,8 +93,8 @@ async function served({ file, name, command: own }: Request): Promise<Served> {
     };
   }
   // What reads the file takes memory that the short form does without.
-  const { readUpstream } = await import('./config.ts');
-  return await readUpstream(file, name, process.env);
+  const { readFileOfProxy } = await import('./config.ts');
+  return await readFileOfProxy(file, name, process.env);
 }
 
 /** One line on standard error, which MCP clients keep as the log of the server. */
@@ -144,6 +149,40 @@ async function usable<T>(work: Promise<T>, child: UpstreamProcess): Promise<T> {
   }
 }
 
+/** Serves until a signal. A second one ends it at once. @throws {UsageError} */
+async function serveHttp({ http, gateway, upstreams }: ServedOverHttp): Promise<number> {
+  const { HttpProxy } = await import('./http/http-proxy.ts');
+  const { listen, ...admission } = http;
+  const log = logFor('http');
+  const gate = { ...gateway, check: false as const, onBackgroundError: ({ message }: Error) => log(message) };
+  const at = listen.lastIndexOf(':');
+  try {
+    const proxy = new HttpProxy({ upstreams, gate, admission, log: logFor });
+    if (gateway.url !== undefined) await proxy.prepare();
+    const host = listen.slice(0, at).replace(/^\[|\]$/g, '');
+    const port = await proxy.listen(Number(listen.slice(at + 1)), host);
+    for (const name of Object.keys(upstreams))
+      log('serves', { upstream: name, url: `http://${listen.slice(0, at)}:${port}/${name}` });
+    await stopSignal();
+    await proxy.close();
+    return 0;
+  } catch (error) {
+    throw new UsageError(textOf(error));
+  }
+}
+
+function stopSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isStopping = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      resolve();
+    });
+  return promise;
+}
+
 async function check(of: Served): Promise<number> {
   const { decisionsOf } = await import('./check.ts');
   const child = await start(of);
@@ -183,13 +222,21 @@ async function run(request: Request): Promise<number> {
       process.stdout.write(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`);
       return 0;
     }
-    case 'serve':
-      return await serve(await served(request));
+    case 'serve': {
+      const of = await served(request);
+      return of.type === 'http' ? await serveHttp(of) : await serve(of);
+    }
     case 'check':
-      return await check(await served(request));
+      return await check(onStdio(await served(request)));
     case 'config':
-      return await printConfig(request, await served(request));
+      return await printConfig(request, onStdio(await served(request)));
   }
+}
+
+/** @throws {UsageError} */
+function onStdio(of: Served | ServedOverHttp): Served {
+  if (of.type === 'http') throw new UsageError('This is for MCP servers on stdio: choose one by --upstream.');
+  return of;
 }
 
 try {

@@ -208,7 +208,7 @@ export function readUpstreamMessage(bytes: Buffer): Message | readonly Message[]
 }
 
 /** An upper bound for one message, in bytes. */
-const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
 /**
  * The lines of a stream, without their ends and without empty ones.

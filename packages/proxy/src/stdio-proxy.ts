@@ -4,6 +4,7 @@ import { memberOf } from '@postern/api/json';
 import {
   type Answer,
   type ClientConnection,
+  callIdOf,
   type IncomingCall,
   NotSentError,
   OutcomeUnknownError,
@@ -11,6 +12,7 @@ import {
   ownMetaOf,
   rendered,
 } from './call.ts';
+import { ClientRequests, notificationText } from './client-requests.ts';
 import { Guard, type GuardOptions } from './guard.ts';
 import {
   idOf,
@@ -51,9 +53,9 @@ export class StdioProxy {
   #initialize: string | undefined;
   #connection: ClientConnection | undefined;
   readonly #closed = new AbortController();
-  /** Requests of this proxy to either side, by id as it is written. */
+  /** Requests of this proxy, by id as it is written. */
   readonly #toUpstream = new Map<string, PromiseWithResolvers<Message>>();
-  readonly #toClient = new Map<string, (response: Message) => void>();
+  readonly #clientRequests = new ClientRequests();
   /** Calls of the MCP client that have not gone to the upstream yet, by id. */
   readonly #held = new Map<string, AbortController>();
   /** Confirmed calls that have. */
@@ -141,12 +143,9 @@ export class StdioProxy {
   async #fromClientOne(message: Message): Promise<void> {
     const { id, method, params, bytes } = message;
     switch (method) {
-      case undefined: {
-        const resolve = id === undefined ? undefined : this.#toClient.get(id);
-        if (id === undefined || resolve === undefined) break;
-        this.#toClient.delete(id);
-        return resolve(message);
-      }
+      case undefined:
+        if (this.#clientRequests.take(this, message)) return;
+        break;
       case 'initialize':
         this.#initialize = message.textOf(params) ?? '{}';
         break;
@@ -187,9 +186,7 @@ export class StdioProxy {
   }
 
   async #answerCall(message: Message): Promise<void> {
-    const { id } = message;
-    if (id === undefined || !/^(?:"|0$|-?[1-9]\d*$)/.test(id))
-      throw new RpcError(-32600, 'a call without an id of its own');
+    const id = callIdOf(message);
     if (this.#held.size >= MAX_HELD) throw new RpcError(-32603, `more than ${MAX_HELD} calls wait`);
     if (this.#held.has(id) || this.#sent.has(id)) throw new RpcError(-32600, 'an id that another call has');
     const held = new AbortController();
@@ -202,7 +199,7 @@ export class StdioProxy {
       authInfo: undefined,
       signal,
       ownMeta,
-      elicit: (params, until) => this.#elicit(params, until),
+      elicit: (params, until) => this.#clientRequests.elicit(this, params, until, text => this.#tell(text)),
       notify: (method, params) => this.#notify(method, params),
       send: bytes => this.#send(id, bytes),
     };
@@ -231,26 +228,6 @@ export class StdioProxy {
       notifyComplete: elicitationId => this.#notify('notifications/elicitation/complete', { elicitationId }),
     };
     return this.#connection;
-  }
-
-  async #elicit(params: object, signal: AbortSignal): Promise<unknown> {
-    signal.throwIfAborted();
-    const id = ownId();
-    const { promise, resolve, reject } = Promise.withResolvers<Message>();
-    this.#toClient.set(id, resolve);
-    const giveUp = () => {
-      void this.#notify(CANCELLED, { requestId: JSON.parse(id) as string });
-      reject(signal.reason);
-    };
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      await this.#tell(requestText(id, 'elicitation/create', JSON.stringify(params)));
-      const response = await promise;
-      return response.valueOf(memberOf(response.root, 'result'));
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-      this.#toClient.delete(id);
-    }
   }
 
   /** The one place from which a confirmed call goes to the upstream. */
@@ -333,7 +310,7 @@ export class StdioProxy {
   }
 
   #notify(method: string, params: object): Promise<void> {
-    return this.#tell(JSON.stringify({ jsonrpc: '2.0', method, params }));
+    return this.#tell(notificationText(method, params));
   }
 
   #tell(message: string | Buffer): Promise<void> {

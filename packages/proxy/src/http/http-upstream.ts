@@ -1,0 +1,161 @@
+import { Agent, request as send } from 'undici';
+import { NotSentError, OutcomeUnknownError } from '../call.ts';
+import { MAX_MESSAGE_BYTES, type Message, readUpstreamMessage } from '../message.ts';
+import { eventsIn, type StreamEvent } from './events.ts';
+
+/** How long a connection may take to open, in ms. An answer may take as long as it does. */
+const CONNECT_MS = 10_000;
+
+/** What of an MCP client's request goes to the upstream: never its access token, its cookies or where it comes from. */
+const PASSED = /^(?:accept|content-type|last-event-id|mcp-(?!session-id$).+|traceparent|tracestate)$/;
+/** What of a response goes to the MCP client. A challenge of the upstream would be about the proxy's credential. */
+const RETURNED = /^(?:content-type|cache-control|retry-after|allow|mcp-(?!session-id$).+)$/;
+
+/** Errors before anything was sent: of names, of TCP and of TLS. */
+const BEFORE =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.+|CERT_.+|DEPTH_.+|SELF_SIGNED_.+|UNABLE_TO_.+)$/;
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface UpstreamResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The upstream's id of the session. */
+  readonly sessionId: string | undefined;
+  readonly isStream: boolean;
+  readonly body: AsyncIterable<Buffer> & { destroy(): void };
+}
+
+export interface HttpUpstreamOptions {
+  readonly url: URL;
+  /** Of every request, such as a credential of the proxy. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** An MCP server over HTTP. Redirects are not followed, and nothing is sent twice. */
+export class HttpUpstream {
+  readonly #p: HttpUpstreamOptions;
+  readonly #agent = new Agent({ connectTimeout: CONNECT_MS, headersTimeout: 0, bodyTimeout: 0 });
+
+  constructor(p: HttpUpstreamOptions) {
+    this.#p = p;
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  /** @throws {NotSentError} @throws {OutcomeUnknownError} */
+  async exchange({ method, headers, body, signal }: UpstreamRequest): Promise<UpstreamResponse> {
+    try {
+      const response = await send(this.#p.url, {
+        method,
+        headers: { ...headers, ...this.#p.headers },
+        body: body ?? null,
+        signal: signal ?? null,
+        dispatcher: this.#agent,
+      });
+      const flat = flatHeaders(response.headers);
+      return {
+        status: response.statusCode,
+        headers: only(flat, RETURNED),
+        sessionId: flat['mcp-session-id'],
+        isStream: isStream(flat['content-type']),
+        body: response.body,
+      };
+    } catch (error) {
+      if (BEFORE.test(codeOf(error))) throw new NotSentError('The server cannot be reached.');
+      throw new OutcomeUnknownError();
+    }
+  }
+
+  /**
+   * Sends a request and reads its response.
+   *
+   * @param id of the request, as JSON text
+   * @param onEvent gets whatever comes before the response
+   * @throws {NotSentError} if the upstream refuses it
+   * @throws {OutcomeUnknownError} if it does not answer
+   */
+  async ask(
+    id: string,
+    request: UpstreamRequest,
+    onEvent: (event: StreamEvent, message: Message) => Promise<void>,
+  ): Promise<Message> {
+    const response = await this.exchange(request);
+    try {
+      const message = response.isStream
+        ? await fromStream(id, response.body, onEvent)
+        : await fromJson(id, response.body);
+      if (message !== undefined) return message;
+    } catch {
+      // The connection broke.
+      throw new OutcomeUnknownError();
+    } finally {
+      response.body.destroy();
+    }
+    const { status } = response;
+    if (status >= 400 && status < 500) throw new NotSentError(`The server answered HTTP ${status}.`, status);
+    throw new OutcomeUnknownError();
+  }
+}
+
+async function fromStream(
+  id: string,
+  body: AsyncIterable<Buffer>,
+  onEvent: (event: StreamEvent, message: Message) => Promise<void>,
+): Promise<Message | undefined> {
+  for await (const event of eventsIn(body))
+    for (const message of messagesIn(Buffer.from(event.data))) {
+      if (isResponseTo(id, message)) return message;
+      await onEvent(event, message);
+    }
+  return undefined;
+}
+
+async function fromJson(id: string, body: AsyncIterable<Buffer>): Promise<Message | undefined> {
+  return messagesIn(await whole(body, MAX_MESSAGE_BYTES)).find(message => isResponseTo(id, message));
+}
+
+function messagesIn(bytes: Buffer): readonly Message[] {
+  const read = readUpstreamMessage(bytes);
+  return read === undefined ? [] : 'root' in read ? [read] : read;
+}
+
+const isResponseTo = (id: string, message: Message): boolean => message.isResponse && message.id === id;
+
+/** All bytes of a body. @throws {RangeError} for more than `limit` of them */
+export async function whole(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > limit) throw new RangeError(`a body of more than ${limit} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The headers of a request of an MCP client that go to the upstream. */
+export const passedHeaders = (headers: Headers): Record<string, string> => only(Object.fromEntries(headers), PASSED);
+
+function only(headers: Readonly<Record<string, string>>, names: RegExp): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => names.test(name)));
+}
+
+function flatHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, [value].flat().join(', ')]],
+    ),
+  );
+}
+
+const isStream = (contentType = ''): boolean => /^text\/event-stream\s*(?:;|$)/i.test(contentType);
+
+const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException).code);

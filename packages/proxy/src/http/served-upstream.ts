@@ -1,0 +1,436 @@
+import { type JsonNode, memberOf, objectsIn, stringOf } from '@postern/api/json';
+import type { VerifiedToken } from '@postern/mcp/adapter';
+import { LRUCache } from 'lru-cache';
+import {
+  callIdOf,
+  errorText,
+  type IncomingCall,
+  NotSentError,
+  OutcomeUnknownError,
+  ownId,
+  ownMetaOf,
+  rendered,
+} from '../call.ts';
+import { ClientRequests, notificationText } from '../client-requests.ts';
+import { Guard, type GuardOptions } from '../guard.ts';
+import {
+  idOf,
+  MAX_MESSAGE_BYTES,
+  type Message,
+  RpcError,
+  readClientMessage,
+  readUpstreamMessage,
+  requestText,
+  textOf,
+} from '../message.ts';
+import { withoutHidden } from '../tool-list.ts';
+import { AnswerStream } from './answer-stream.ts';
+import { eventsIn, eventText } from './events.ts';
+import { HttpConnection } from './http-connection.ts';
+import { type HttpUpstream, passedHeaders, type UpstreamResponse, whole } from './http-upstream.ts';
+import type { SessionIds } from './session-ids.ts';
+
+/** Of connections that are remembered. A session that is forgotten goes on from what its id says. */
+const MAX_CONNECTIONS = 10_000;
+/** Of calls that wait for a decision. */
+const MAX_HELD = 1_000;
+/** How long the upstream may take to list its tools, in ms. */
+const LIST_MS = 10_000;
+/** How long a stream may last that belongs to no call, in ms. */
+const STREAM_MS = 60 * 60_000;
+/** HTTP does not match header and body (SEP-2243). */
+const HEADER_MISMATCH = -32020;
+
+export interface ServedUpstreamOptions extends GuardOptions {
+  readonly target: HttpUpstream;
+  readonly sessionIds: SessionIds;
+  /** Of a request of an MCP client. */
+  readonly maxBodyBytes: number;
+}
+
+/** One HTTP request of an MCP client. */
+interface ClientRequest {
+  readonly request: Request;
+  readonly authInfo: VerifiedToken | undefined;
+  readonly owner: string;
+  readonly connection: HttpConnection;
+}
+
+/**
+ * MCP clients over HTTP before one upstream over HTTP. What no rule names passes as it came: a body in both directions is the same bytes,
+ * and only headers of MCP go with it.
+ */
+export class ServedUpstream {
+  readonly #p: ServedUpstreamOptions;
+  readonly #guard: Guard;
+  readonly #clientRequests = new ClientRequests();
+  readonly #connections = new LRUCache<string, HttpConnection>({
+    max: MAX_CONNECTIONS,
+    dispose: connection => connection.close(),
+  });
+  readonly #closed = new AbortController();
+  #held = 0;
+
+  constructor(p: ServedUpstreamOptions) {
+    this.#p = p;
+    this.#guard = new Guard(p);
+  }
+
+  /** @throws {PosternUsageError} `invalid_options` if the gateway of the options cannot be used */
+  prepare(): Promise<void> {
+    return this.#guard.prepare();
+  }
+
+  /** Ends what waits for a person, and streams that belong to no call. */
+  async drain(): Promise<void> {
+    this.#closed.abort();
+    await this.#guard.close();
+  }
+
+  async close(): Promise<void> {
+    this.#connections.clear();
+    await this.#p.target.close();
+  }
+
+  /** Answers a request whose source was checked. */
+  async answer(request: Request, authInfo: VerifiedToken | undefined): Promise<Response> {
+    const owner = ownerOf(authInfo);
+    const connection = await this.#connectionOf(request, owner);
+    // A session of another person and an unknown one get the same answer. It makes the MCP client open a new session.
+    if (connection === undefined) return rpcResponse(404, new RpcError(-32001, 'Session not found'));
+    const from = { request, authInfo, owner, connection };
+    try {
+      switch (request.method) {
+        case 'POST':
+          return await this.#post(from);
+        case 'GET':
+          return await this.#stream(from);
+        case 'DELETE':
+          return await this.#end(from);
+        default:
+          return new Response(null, { status: 405, headers: { allow: 'GET, POST, DELETE' } });
+      }
+    } catch (error) {
+      return unreachable(error);
+    }
+  }
+
+  async #connectionOf(request: Request, owner: string): Promise<HttpConnection | undefined> {
+    const id = request.headers.get('mcp-session-id');
+    const revision = request.headers.get('mcp-protocol-version') ?? undefined;
+    const key = id ?? JSON.stringify([owner, revision]);
+    const known = this.#connections.get(key);
+    // The id is opened each time: it says whose it is.
+    const state = id === null ? undefined : await this.#p.sessionIds.open(id, { upstream: this.#p.upstream, owner });
+    if (id !== null && state === undefined) return undefined;
+    const session = id === null || state === undefined ? undefined : { id, state };
+    const connection = known ?? new HttpConnection({ session, ask: (...p) => this.#ask(...p) });
+    connection.revision = revision;
+    this.#connections.set(key, connection);
+    return connection;
+  }
+
+  async #post(from: ClientRequest): Promise<Response> {
+    const { request } = from;
+    if (!/^application\/json *(?:;|$)/i.test(request.headers.get('content-type') ?? ''))
+      return rpcResponse(415, new RpcError(-32600, 'Content-Type must be application/json'));
+    let body: Buffer;
+    try {
+      body = await whole(chunksOf(request), this.#p.maxBodyBytes);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return rpcResponse(413, new RpcError(-32600, 'Request body too large'), { connection: 'close' });
+    }
+    try {
+      const message = readClientMessage(body);
+      if (!('root' in message)) return await this.#postBatch(from, message, body);
+      refuseOtherHeaders(request.headers, message);
+      return await this.#postOne(from, message);
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      this.#p.log('message of the MCP client refused', { error: error.message });
+      return rpcResponse(400, error);
+    }
+  }
+
+  /** A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person. */
+  async #postBatch(from: ClientRequest, messages: readonly Message[], body: Buffer): Promise<Response> {
+    const { rules } = this.#p;
+    const isFree = messages.every(
+      one =>
+        (one.method !== 'tools/call' || this.#guard.isPassed(one, from.connection.tools)) &&
+        !(rules.hidesAny && one.method === 'tools/list'),
+    );
+    if (!isFree) throw new RpcError(-32600, 'a batch with a call that needs a decision');
+    return await this.#forward(from, body);
+  }
+
+  async #postOne(from: ClientRequest, message: Message): Promise<Response> {
+    const { connection } = from;
+    const { bytes, params } = message;
+    switch (message.method) {
+      case undefined:
+        if (this.#clientRequests.take(connection, message)) return new Response(null, { status: 202 });
+        break;
+      case 'initialize':
+        return await this.#initialize(from, message);
+      case 'notifications/cancelled': {
+        const held = connection.held.get(idOf(memberOf(params, 'requestId')) ?? '');
+        held?.abort();
+        if (held !== undefined) return new Response(null, { status: 202 });
+        break;
+      }
+      case 'tools/list':
+        if (this.#p.rules.hidesAny) return await this.#list(from, message);
+        break;
+      case 'tools/call':
+        if (this.#guard.isPassed(message, connection.tools)) break;
+        return await this.#call(from, message);
+    }
+    return await this.#forward(from, bytes, message);
+  }
+
+  /** The MCP client gets an id that says all about its session, whether or not the upstream gives one. */
+  async #initialize(from: ClientRequest, message: Message): Promise<Response> {
+    const { upstream, sessionIds } = this.#p;
+    const response = await this.#exchange(from, 'POST', message.bytes);
+    if (response.status !== 200) return this.#relayed(response);
+    const state = { upstream, owner: from.owner, id: response.sessionId };
+    const id = await sessionIds.seal(state, message.valueOf(message.params));
+    return this.#relayed(response, response.body, { 'mcp-session-id': id });
+  }
+
+  async #list(from: ClientRequest, message: Message): Promise<Response> {
+    const response = await this.#exchange(from, 'POST', message.bytes);
+    const { rules } = this.#p;
+    if (response.status !== 200) return this.#relayed(response);
+    return this.#relayed(
+      response,
+      response.isStream ? withoutHiddenEvents(response.body, rules) : withoutHiddenJson(response.body, rules),
+    );
+  }
+
+  /** A call that a rule may hold. */
+  async #call(from: ClientRequest, message: Message): Promise<Response> {
+    const { connection, request } = from;
+    const id = callIdOf(message);
+    refuseOtherParameters(request.headers, memberOf(message.params, 'arguments'));
+    if (this.#held >= MAX_HELD) throw new RpcError(-32603, `more than ${MAX_HELD} calls wait`);
+    if (connection.lasts && connection.held.has(id)) throw new RpcError(-32600, 'an id that another call has');
+    const stream = new AnswerStream(/\btext\/event-stream\b/i.test(request.headers.get('accept') ?? ''));
+    this.#held += 1;
+    void this.#answerCall(from, message, id, stream).finally(() => {
+      this.#held -= 1;
+    });
+    return await stream.response;
+  }
+
+  async #answerCall(from: ClientRequest, message: Message, id: string, stream: AnswerStream): Promise<void> {
+    const { connection, request, authInfo } = from;
+    const held = new AbortController();
+    // Without a session, ids of different calls may be equal, and no message cancels a call.
+    if (connection.lasts) connection.held.set(id, held);
+    const ownMeta = connection.lasts ? undefined : ownMetaOf(message);
+    const tell = (data: string) => stream.send({ data });
+    let isSessionGone = false;
+    const call: IncomingCall = {
+      message,
+      client: connection,
+      authInfo,
+      // The MCP client leaves: nobody could be told the answer. A yes that comes later is for the next equal call.
+      signal: AbortSignal.any([held.signal, request.signal, connection.closed, this.#closed.signal]),
+      ownMeta,
+      elicit: (params, until) => this.#clientRequests.elicit(connection, params, until, tell),
+      notify: (method, params) => tell(notificationText(method, params)),
+      send: async bytes => {
+        connection.held.delete(id);
+        const headers = this.#headersOf(from);
+        try {
+          return await this.#p.target.ask(id, { method: 'POST', headers, body: bytes }, event =>
+            stream.send(event).catch(() => {}),
+          );
+        } catch (error) {
+          isSessionGone =
+            error instanceof NotSentError && error.status === 404 && connection.upstreamSessionId !== undefined;
+          throw error;
+        }
+      },
+    };
+    try {
+      const answer = await this.#guard.answer(call);
+      if (answer === undefined)
+        return await stream.adopt(await this.#forward(from, message.bytes, message).catch(unreachable));
+      if (isSessionGone) return stream.end(errorText('null', new RpcError(-32001, 'Session not found')), 404);
+      stream.end(rendered(id, answer, ownMeta !== undefined));
+    } catch (error) {
+      if (held.signal.aborted || request.signal.aborted) return stream.abandon();
+      stream.end(errorText(id, this.#errorOf(error)));
+    } finally {
+      if (connection.held.get(id) === held) connection.held.delete(id);
+    }
+  }
+
+  #errorOf(error: unknown): RpcError {
+    if (this.#closed.signal.aborted) return new RpcError(-32603, 'The proxy is stopping. Nothing was done.');
+    if (error instanceof RpcError) return error;
+    this.#p.log('a call failed', { error: textOf(error) });
+    return new RpcError(-32603, 'Internal error');
+  }
+
+  async #stream(from: ClientRequest): Promise<Response> {
+    const { connection, authInfo } = from;
+    const endsAt = Math.min(STREAM_MS, (authInfo?.expiresAt ?? Number.POSITIVE_INFINITY) * 1000 - Date.now());
+    const ends = [AbortSignal.timeout(Math.max(0, endsAt)), connection.closed, this.#closed.signal];
+    const response = await this.#exchange(from, 'GET', undefined, ends);
+    return this.#relayed(
+      response,
+      response.isStream && connection.lasts ? connection.within(response.body) : response.body,
+    );
+  }
+
+  async #end(from: ClientRequest): Promise<Response> {
+    const { sessionId, upstreamSessionId } = from.connection;
+    const response = upstreamSessionId === undefined ? undefined : await this.#exchange(from, 'DELETE');
+    if (sessionId !== undefined) this.#connections.delete(sessionId);
+    return response === undefined ? new Response(null, { status: 200 }) : this.#relayed(response);
+  }
+
+  async #forward(from: ClientRequest, body: Buffer, message?: Message): Promise<Response> {
+    const isStanding = message?.method === 'subscriptions/listen';
+    const endsAt = isStanding ? (from.authInfo?.expiresAt ?? 0) * 1000 - Date.now() : 0;
+    const ends = endsAt > 0 ? [AbortSignal.timeout(Math.min(endsAt, STREAM_MS))] : [];
+    return this.#relayed(await this.#exchange(from, 'POST', body, ends));
+  }
+
+  #exchange(
+    from: ClientRequest,
+    method: 'GET' | 'POST' | 'DELETE',
+    body?: Buffer,
+    ends: readonly AbortSignal[] = [],
+  ): Promise<UpstreamResponse> {
+    const signal = AbortSignal.any([from.request.signal, ...ends]);
+    return this.#p.target.exchange({ method, headers: this.#headersOf(from), body, signal });
+  }
+
+  #headersOf({ request, connection }: ClientRequest): Record<string, string> {
+    return { ...passedHeaders(request.headers), ...sessionHeader(connection) };
+  }
+
+  /** The response for the MCP client. */
+  #relayed(
+    response: UpstreamResponse,
+    body: AsyncIterable<Uint8Array> = response.body,
+    more: Readonly<Record<string, string>> = {},
+  ): Response {
+    const { status, headers } = response;
+    // About a credential of this proxy, or an address of the upstream: nothing for the MCP client.
+    if (status === 401 || status === 403 || (status >= 300 && status < 400)) {
+      response.body.destroy();
+      this.#p.log('the upstream refuses requests of this proxy', { status: String(status) });
+      return rpcResponse(502, new RpcError(-32603, `The server answered HTTP ${status}.`));
+    }
+    const hasBody = status !== 204 && status !== 205;
+    if (!hasBody) response.body.destroy();
+    return new Response(hasBody ? ReadableStream.from(body) : null, { status, headers: { ...headers, ...more } });
+  }
+
+  /** Sends a request of this proxy. */
+  #ask(connection: HttpConnection, method: string, params: string): Promise<Message> {
+    const id = ownId();
+    const { revision } = connection;
+    const headers = {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      ...(revision === undefined ? {} : { 'mcp-protocol-version': revision }),
+      ...(connection.lasts ? {} : { 'mcp-method': method }),
+      ...sessionHeader(connection),
+    };
+    const body = Buffer.from(requestText(id, method, params));
+    const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(LIST_MS) } as const;
+    return this.#p.target.ask(id, request, async () => {});
+  }
+}
+
+/** One person. Tokens of one person may differ. */
+function ownerOf(authInfo: VerifiedToken | undefined): string {
+  if (authInfo === undefined) return 'loopback';
+  const { iss, sub } = authInfo.extra ?? {};
+  if (typeof iss !== 'string' || typeof sub !== 'string') throw new TypeError('a token that names a person');
+  return JSON.stringify([iss, sub]);
+}
+
+function sessionHeader({ upstreamSessionId }: HttpConnection): Record<string, string> {
+  return upstreamSessionId === undefined ? {} : { 'mcp-session-id': upstreamSessionId };
+}
+
+async function* chunksOf(request: Request): AsyncGenerator<Uint8Array> {
+  if (request.body !== null) yield* request.body;
+}
+
+/**
+ * Revision 2026-07-28 repeats parts of a message in headers. A server or a balancer may act by these, so they say what the body says.
+ *
+ * @throws {RpcError}
+ */
+function refuseOtherHeaders(headers: Headers, { method, params }: Message): void {
+  const said = headers.get('mcp-method');
+  const name = decoded(headers.get('mcp-name'));
+  const isOther = said !== null && method !== undefined && said !== method;
+  if (isOther || (method === 'tools/call' && name !== undefined && name !== stringOf(params, 'name')))
+    throw new RpcError(HEADER_MISMATCH, 'Mcp-Method or Mcp-Name differs from the body');
+}
+
+/** The same for headers with arguments: each has a value that stands in them. @throws {RpcError} */
+function refuseOtherParameters(headers: Headers, args: JsonNode | undefined): void {
+  const values = [...headers].filter(([name]) => name.startsWith('mcp-param-')).map(([, value]) => decoded(value));
+  if (values.length === 0) return;
+  const known = new Set(
+    args === undefined
+      ? []
+      : [...objectsIn(args)].flatMap(({ members }) =>
+          members.flatMap(({ value }) =>
+            'text' in value ? [value.type === 'number' ? String(Number(value.text)) : value.text] : [],
+          ),
+        ),
+  );
+  const isKnown = (value: string) => known.has(value) || known.has(String(Number(value)));
+  if (!values.every(value => value !== undefined && isKnown(value)))
+    throw new RpcError(HEADER_MISMATCH, 'an Mcp-Param header differs from the arguments');
+}
+
+/** Undefined for none, and for what cannot be decoded. */
+function decoded(value: string | null): string | undefined {
+  if (value === null) return undefined;
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
+  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+}
+
+async function* withoutHiddenEvents(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
+  for await (const event of eventsIn(body)) {
+    const data = hiddenFrom(Buffer.from(event.data), rules).toString();
+    yield Buffer.from(eventText({ ...event, data }));
+  }
+}
+
+async function* withoutHiddenJson(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
+  yield hiddenFrom(await whole(body, MAX_MESSAGE_BYTES), rules);
+}
+
+function hiddenFrom(bytes: Buffer, rules: GuardOptions['rules']): Buffer {
+  const message = readUpstreamMessage(bytes);
+  return message !== undefined && 'root' in message ? withoutHidden(message, rules) : bytes;
+}
+
+/** @throws the error, if it is another one */
+function unreachable(error: unknown): Response {
+  if (error instanceof NotSentError || error instanceof OutcomeUnknownError)
+    return rpcResponse(502, new RpcError(-32603, error.message));
+  throw error;
+}
+
+function rpcResponse(status: number, error: RpcError, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(errorText('null', error), {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+}
