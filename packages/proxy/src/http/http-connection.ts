@@ -24,6 +24,8 @@ export class HttpConnection implements ClientConnection {
   readonly tools: ToolList;
   /** Calls that have not gone to the upstream yet, by id. */
   readonly held = new Map<string, AbortController>();
+  /** Whether the upstream has forgotten the session. */
+  isGone = false;
   /** Of the MCP client's last request. */
   revision: string | undefined;
   readonly #closed = new AbortController();

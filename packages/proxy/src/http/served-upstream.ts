@@ -232,7 +232,6 @@ export class ServedUpstream {
     if (connection.lasts) connection.held.set(id, held);
     const ownMeta = connection.lasts ? undefined : ownMetaOf(message);
     const tell = (data: string) => stream.send({ data });
-    let isSessionGone = false;
     const call: IncomingCall = {
       message,
       client: connection,
@@ -244,23 +243,16 @@ export class ServedUpstream {
       notify: (method, params) => tell(notificationText(method, params)),
       send: async bytes => {
         connection.held.delete(id);
-        const headers = this.#headersOf(from);
-        try {
-          return await this.#p.target.ask(id, { method: 'POST', headers, body: bytes }, event =>
-            stream.send(event).catch(() => {}),
-          );
-        } catch (error) {
-          isSessionGone =
-            error instanceof NotSentError && error.status === 404 && connection.upstreamSessionId !== undefined;
-          throw error;
-        }
+        const request = { method: 'POST', headers: this.#headersOf(from), body: bytes } as const;
+        // The MCP client may be gone. The call runs all the same.
+        return await this.#asked(connection, id, request, event => stream.send(event).catch(() => {}));
       },
     };
     try {
       const answer = await this.#guard.answer(call);
       if (answer === undefined)
         return await stream.adopt(await this.#forward(from, message.bytes, message).catch(unreachable));
-      if (isSessionGone) return stream.end(errorText('null', new RpcError(-32001, 'Session not found')), 404);
+      if (connection.isGone) return stream.end(errorText('null', new RpcError(-32001, 'Session not found')), 404);
       stream.end(rendered(id, answer, ownMeta !== undefined));
     } catch (error) {
       if (held.signal.aborted || request.signal.aborted) return stream.abandon();
@@ -347,7 +339,18 @@ export class ServedUpstream {
     };
     const body = Buffer.from(requestText(id, method, params));
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(LIST_MS) } as const;
-    return this.#p.target.ask(id, request, async () => {});
+    return this.#asked(connection, id, request, async () => {});
+  }
+
+  async #asked(connection: HttpConnection, ...request: Parameters<HttpUpstream['ask']>): Promise<Message> {
+    try {
+      return await this.#p.target.ask(...request);
+    } catch (error) {
+      const isGone =
+        error instanceof NotSentError && error.status === 404 && connection.upstreamSessionId !== undefined;
+      if (isGone) connection.isGone = true;
+      throw error;
+    }
   }
 }
 
