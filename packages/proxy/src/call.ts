@@ -14,6 +14,8 @@ export type Answer =
 
 /** The connection of an MCP client. One object for all of its calls, because completion notices are kept by it. */
 export type ClientConnection = Extract<ToolCall, { era: 'legacy-session' }>['session'] & {
+  /** Whose it is: equal for all connections of one person. */
+  readonly owner: string;
   /** What a client of 2025-11-25 has said of itself, as JSON text. Undefined for one that has said nothing. */
   readonly initialize: string | undefined;
   /** Whether it lasts, so that requests can be sent to the MCP client. Revision 2026-07-28 does without. */
@@ -121,3 +123,6 @@ export function rendered(id: string, answer: Answer, isModern = false): string |
 /** The JSON-RPC response with an error. @param id as JSON text */
 export const errorText = (id: string, { code, message, data }: RpcError): string =>
   `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`;
+
+/** The one person of a proxy without access tokens. */
+export const LOCAL_OWNER = 'local';

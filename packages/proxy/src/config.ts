@@ -116,9 +116,7 @@ const httpSchema = z.strictObject({
 const configSchema = z.strictObject({
   http: httpSchema
     .optional()
-    .describe(
-      'Serves all upstreams that have a `url` over HTTP, each at the path with its name. Default: one upstream on stdio.',
-    ),
+    .describe('Serves all upstreams over HTTP, each at the path with its name. Default: one upstream, on stdio.'),
   gateway: z
     .strictObject({
       url: z.string(),
@@ -149,21 +147,19 @@ export async function readFileOfProxy(path: string, wanted: string | undefined, 
   const config = readConfig(path);
   const { http, upstreams } = config;
   const gateway = gatewayOf(config, env);
-  if (http !== undefined && wanted === undefined)
-    return { type: 'http' as const, http, gateway, upstreams: await httpUpstreams(upstreams, env) };
+  if (http !== undefined && wanted === undefined) {
+    const served = Object.entries(upstreams).map(
+      async ([name, one]) => [name, await targetOf(one, path, env)] as const,
+    );
+    return { type: 'http' as const, http, gateway, upstreams: Object.fromEntries(await Promise.all(served)) };
+  }
   const names = Object.keys(upstreams);
   const name = wanted ?? (names.length === 1 ? names[0] : undefined);
   const upstream = name === undefined ? undefined : upstreams[name];
   if (name === undefined || upstream === undefined) throw new UsageError(`--upstream: one of ${names.join(', ')}`);
-  if (upstream.command === undefined) throw new UsageError(`upstreams.${name}: url needs http`);
-  const [command = '', ...args] = upstream.command;
-  return {
-    type: 'stdio' as const,
-    name,
-    rules: await createRules(upstream),
-    command: { command, args, env: environmentOf(upstream, env), cwd: dirname(resolve(path)) },
-    gateway,
-  };
+  const { rules, ...target } = await targetOf(upstream, path, env);
+  if ('url' in target) throw new UsageError(`upstreams.${name}: url needs http`);
+  return { type: 'stdio' as const, name, rules, command: target, gateway };
 }
 
 /** @throws {UsageError} */
@@ -185,23 +181,14 @@ function gatewayOf(
 }
 
 /** @throws {UsageError} */
-async function httpUpstreams(upstreams: Config['upstreams'], env: NodeJS.ProcessEnv) {
-  const served: Record<string, { readonly url: URL; readonly headers: Record<string, string>; readonly rules: Rules }> =
-    {};
-  for (const [name, upstream] of Object.entries(upstreams)) {
-    // Programs of one person: each MCP client starts its own.
-    if (upstream.url === undefined) throw new UsageError(`upstreams.${name}: http needs url`);
-    const headers = Object.entries(upstream.headers).map(([header, value]) => [
-      header.toLowerCase(),
-      filledIn(value, env),
-    ]);
-    served[name] = {
-      url: new URL(upstream.url),
-      headers: Object.fromEntries(headers),
-      rules: await createRules(upstream),
-    };
+async function targetOf(upstream: UpstreamConfig, path: string, env: NodeJS.ProcessEnv) {
+  const rules = await createRules(upstream);
+  if (upstream.url !== undefined) {
+    const headers = Object.entries(upstream.headers).map(([name, value]) => [name.toLowerCase(), filledIn(value, env)]);
+    return { url: new URL(upstream.url), headers: Object.fromEntries(headers) as Record<string, string>, rules };
   }
-  return served;
+  const [command = '', ...args] = upstream.command ?? [];
+  return { command, args, env: environmentOf(upstream, env), cwd: dirname(resolve(path)), rules };
 }
 
 /** @throws {UsageError} */

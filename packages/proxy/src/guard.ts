@@ -108,7 +108,7 @@ export class Guard {
       const decision = this.#decide(tool, incoming.message);
       if (decision.action === 'hide' || decision.action === 'deny') return await this.#refused(name, decision);
       const call = { ...incoming, upstream, instance, tool, decision, argumentsText };
-      const continued = await person.sent.continued(call.message, bindingOf(call));
+      const continued = await person.sent.continued(call.message, ownBindingOf(call));
       if (continued !== undefined) return await this.#send(call, continued);
       // Goes on with `#afterYes`, once for a yes.
       return await person.ask(call);
@@ -135,7 +135,7 @@ export class Guard {
 
   async #send(call: GuardedCall, bytes: Buffer): Promise<Answer> {
     const response = await call.send(bytes);
-    return { type: 'response', bytes: await (await this.#loaded()).sent.wrapped(response, bindingOf(call)) };
+    return { type: 'response', bytes: await (await this.#loaded()).sent.wrapped(response, ownBindingOf(call)) };
   }
 
   #failed(name: string, signal: AbortSignal, error: unknown, person: Person): Answer {
@@ -186,6 +186,9 @@ export class Guard {
     return this.#person;
   }
 }
+
+/** Of a call that its person has confirmed: the next round of it is no other person's. */
+const ownBindingOf = (call: GuardedCall): string => JSON.stringify([call.client.owner, bindingOf(call)]);
 
 const unlisted = (name: string): ListedTool => ({ name, hints: {}, digest: 'unlisted' });
 

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { readFileOfProxy } from './config.ts';
-import type { GuardOptions } from './guard.ts';
+import { Guard, type GuardOptions } from './guard.ts';
 import { textOf } from './message.ts';
 import { Rules } from './rules.ts';
 import { nameOf, UsageError, wholeEnvironment } from './short-form.ts';
@@ -125,18 +125,18 @@ async function start({ command }: Served): Promise<UpstreamProcess> {
 async function serve(of: Served): Promise<number> {
   const child = await start(of);
   const log = logFor(of.name);
-  const proxy = new StdioProxy({
-    input: process.stdin,
-    output: process.stdout,
-    child,
+  const guard = new Guard({
     upstream: of.name,
     instance: JSON.stringify([of.command.command, of.command.args, of.command.cwd ?? process.cwd()]),
     rules: of.rules,
     gate: { ...of.gateway, serverName: of.name, check: false, onBackgroundError: ({ message }) => log(message) },
     log,
   });
-  if (of.gateway.url !== undefined) await usable(proxy.prepare(), child);
-  return await proxy.run();
+  if (of.gateway.url !== undefined) await usable(guard.prepare(), child);
+  const proxy = new StdioProxy({ input: process.stdin, output: process.stdout, child, guard, rules: of.rules, log });
+  const code = await proxy.run();
+  await guard.close();
+  return code;
 }
 
 /** @throws {UsageError} */

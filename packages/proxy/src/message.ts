@@ -114,13 +114,14 @@ const CARRIAGE_RETURN = 0x0d;
  * Reads a message of an MCP client. Refuses what the upstream could read otherwise than this proxy does: bytes that are not UTF-8, names
  * that stand twice or in other letters (some readers ignore case), and lines that some readers would split.
  *
+ * @param isLine whether it comes on a line of its own, which ends it
  * @returns several messages for a batch (revision 2025-03-26)
  * @throws {RpcError}
  */
-export function readClientMessage(bytes: Buffer): Message | readonly Message[] {
+export function readClientMessage(bytes: Buffer, isLine = true): Message | readonly Message[] {
   const { text, root } = parsed(bytes);
   // Python's text streams, for one, end a line at it. Within a string it is escaped, so it is never needed.
-  if (bytes.includes(CARRIAGE_RETURN)) throw new RpcError(-32600, 'a carriage return within a message');
+  if (isLine && bytes.includes(CARRIAGE_RETURN)) throw new RpcError(-32600, 'a carriage return within a message');
   const parts = root.type === 'array' ? root.elements : [root];
   const messages = parts.map(part => {
     if (part.type !== 'object') throw new RpcError(-32600, 'not a JSON-RPC message');
@@ -237,3 +238,15 @@ export async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Bu
 }
 
 const withoutReturn = (line: Buffer): Buffer => (line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line);
+
+/** All bytes of a body. @throws {RangeError} for more than `limit` of them */
+export async function whole(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > limit) throw new RangeError(`a body of more than ${limit} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -6,6 +6,7 @@ import {
   type ClientConnection,
   callIdOf,
   type IncomingCall,
+  LOCAL_OWNER,
   NotSentError,
   OutcomeUnknownError,
   ownId,
@@ -13,7 +14,7 @@ import {
   rendered,
 } from './call.ts';
 import { ClientRequests, notificationText } from './client-requests.ts';
-import { Guard, type GuardOptions } from './guard.ts';
+import type { Guard, GuardOptions } from './guard.ts';
 import {
   idOf,
   isMessage,
@@ -25,6 +26,7 @@ import {
   requestText,
   textOf,
 } from './message.ts';
+import type { Rules } from './rules.ts';
 import { ToolList, withoutHidden } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
 
@@ -35,7 +37,12 @@ const LAST_WORDS_MS = 1_000;
 /** How long the upstream may take to list its tools, in ms. */
 const LIST_MS = 10_000;
 
-export interface StdioProxyOptions extends GuardOptions {
+export interface StdioProxyOptions {
+  readonly guard: Guard;
+  readonly rules: Rules;
+  readonly log: GuardOptions['log'];
+  /** Whose MCP client it is. Default: the one person of this machine. */
+  readonly client?: Pick<ClientConnection, 'owner' | 'sessionId'> & Pick<IncomingCall, 'authInfo'>;
   readonly input: Readable;
   readonly output: Writable;
   readonly child: Pick<UpstreamProcess, 'stdin' | 'stdout' | 'ended' | 'stop'>;
@@ -68,12 +75,7 @@ export class StdioProxy {
   constructor(p: StdioProxyOptions) {
     this.#p = p;
     this.#tools = new ToolList((method, params) => this.#askUpstream(method, params));
-    this.#guard = new Guard(p);
-  }
-
-  /** @throws {PosternUsageError} `invalid_options` if the gateway of the options cannot be used */
-  prepare(): Promise<void> {
-    return this.#guard.prepare();
+    this.#guard = p.guard;
   }
 
   /** Serves until one end closes. Resolves with the exit code of the upstream. */
@@ -95,7 +97,6 @@ export class StdioProxy {
       reject(new OutcomeUnknownError());
     }
     await Promise.race([Promise.allSettled(this.#answering), delay(LAST_WORDS_MS)]);
-    await this.#guard.close();
     input.destroy();
     await clientEnds;
     return code;
@@ -196,7 +197,7 @@ export class StdioProxy {
     const call: IncomingCall = {
       message,
       client: this.#client(),
-      authInfo: undefined,
+      authInfo: this.#p.client?.authInfo,
       signal,
       ownMeta,
       elicit: (params, until) => this.#clientRequests.elicit(this, params, until, text => this.#tell(text)),
@@ -223,7 +224,8 @@ export class StdioProxy {
       initialize: this.#initialize,
       tools: this.#tools,
       lasts: true,
-      sessionId: undefined,
+      owner: this.#p.client?.owner ?? LOCAL_OWNER,
+      sessionId: this.#p.client?.sessionId,
       closed: this.#closed.signal,
       notifyComplete: elicitationId => this.#notify('notifications/elicitation/complete', { elicitationId }),
     };

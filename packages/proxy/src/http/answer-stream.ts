@@ -33,6 +33,11 @@ export class AnswerStream {
     while ((controller.desiredSize ?? 0) < 0 && !this.#hasEnded) await this.#room.promise;
   }
 
+  /** Begins the stream, although there is nothing to say yet. */
+  begin(): void {
+    this.#open();
+  }
+
   /** Sends the answer. @param status of a response without a stream */
   end(answer: string | Buffer, status = 200): void {
     if (this.#hasEnded) return;

@@ -8,6 +8,7 @@ import type { SessionState } from './session-ids.ts';
 const MAX_DUE = 100;
 
 export interface HttpConnectionOptions {
+  readonly owner: string;
   /** The id that the MCP client has, and what is sealed in it. Undefined for requests without a session. */
   readonly session: { readonly id: string; readonly state: SessionState } | undefined;
   /** Sends a request of this proxy as a part of this connection. */
@@ -16,6 +17,7 @@ export interface HttpConnectionOptions {
 
 /** A session of an MCP client (2025-11-25), or what a person's requests without a session have in common. */
 export class HttpConnection implements ClientConnection {
+  readonly owner: string;
   readonly sessionId: string | undefined;
   /** What the upstream calls the session. */
   readonly upstreamSessionId: string | undefined;
@@ -33,7 +35,8 @@ export class HttpConnection implements ClientConnection {
   readonly #streams = new Set<AddedEvents>();
   #due: StreamEvent[] = [];
 
-  constructor({ session, ask }: HttpConnectionOptions) {
+  constructor({ owner, session, ask }: HttpConnectionOptions) {
+    this.owner = owner;
     this.sessionId = session?.id;
     this.upstreamSessionId = session?.state.id;
     this.initialize = session?.state.initialize;

@@ -13,7 +13,9 @@ import {
 import type { GuardedCall } from '../call.ts';
 import { textOf } from '../message.ts';
 import type { Rules } from '../rules.ts';
+import type { UpstreamCommand } from '../upstream-process.ts';
 import { HttpUpstream, type HttpUpstreamOptions } from './http-upstream.ts';
+import { ServedChildren } from './served-children.ts';
 import { ServedUpstream } from './served-upstream.ts';
 import { SessionIds } from './session-ids.ts';
 
@@ -23,7 +25,7 @@ const GRACE_MS = 20_000;
 
 export interface HttpProxyOptions {
   /** Upstreams by name. Each is at the path with its name. */
-  readonly upstreams: Readonly<Record<string, HttpUpstreamOptions & { readonly rules: Rules }>>;
+  readonly upstreams: Readonly<Record<string, (HttpUpstreamOptions | UpstreamCommand) & { readonly rules: Rules }>>;
   readonly gate: PosternOptions<GuardedCall>;
   readonly admission: AdmissionOptions;
   readonly log: (upstream: string) => (event: string, details?: Readonly<Record<string, string>>) => void;
@@ -31,7 +33,7 @@ export interface HttpProxyOptions {
 
 /** MCP over HTTP in front of several upstreams, for one person of this machine or for everybody with an access token. */
 export class HttpProxy {
-  readonly #upstreams: ReadonlyMap<string, ServedUpstream>;
+  readonly #upstreams: ReadonlyMap<string, ServedUpstream | ServedChildren>;
   readonly #admission: Admission<GuardedCall>;
   readonly #server: Server;
 
@@ -41,19 +43,22 @@ export class HttpProxy {
     this.#admission = new Admission({ environment, subject: gate.subject, reporter: environment }, admission);
     const sessionIds = new SessionIds(sessionKey(gate.apiKey));
     this.#upstreams = new Map(
-      Object.entries(upstreams).map(([name, { url, headers, rules }]) => [
-        `/${name}`,
-        new ServedUpstream({
+      Object.entries(upstreams).map(([name, { rules, ...target }]) => {
+        const instance = 'url' in target ? target.url.href : JSON.stringify([target.command, target.args, target.cwd]);
+        const common = {
           upstream: name,
-          instance: url.href,
+          instance,
           rules,
-          gate: { ...gate, serverName: name, check: false },
-          target: new HttpUpstream({ url, headers }),
-          sessionIds,
+          gate: { ...gate, serverName: name, check: false as const },
           maxBodyBytes: MAX_BODY_BYTES,
           log: log(name),
-        }),
-      ]),
+        };
+        const served =
+          'url' in target
+            ? new ServedUpstream({ ...common, target: new HttpUpstream(target), sessionIds })
+            : new ServedChildren({ ...common, command: target });
+        return [`/${name}`, served];
+      }),
     );
     const handle = toNodeHandler(
       (request, inputs) => this.fetch(request, inputs),

@@ -1,6 +1,6 @@
 import { Agent, request as send } from 'undici';
 import { NotSentError, OutcomeUnknownError } from '../call.ts';
-import { MAX_MESSAGE_BYTES, type Message, readUpstreamMessage } from '../message.ts';
+import { MAX_MESSAGE_BYTES, type Message, readUpstreamMessage, whole } from '../message.ts';
 import { eventsIn, type StreamEvent } from './events.ts';
 
 /** How long a connection may take to open, in ms. An answer may take as long as it does. */
@@ -128,18 +128,6 @@ function messagesIn(bytes: Buffer): readonly Message[] {
 }
 
 const isResponseTo = (id: string, message: Message): boolean => message.isResponse && message.id === id;
-
-/** All bytes of a body. @throws {RangeError} for more than `limit` of them */
-export async function whole(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > limit) throw new RangeError(`a body of more than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
 
 /** The headers of a request of an MCP client that go to the upstream. */
 export const passedHeaders = (headers: Headers): Record<string, string> => only(Object.fromEntries(headers), PASSED);

@@ -1,4 +1,4 @@
-import { type JsonNode, memberOf, objectsIn, stringOf } from '@postern/api/json';
+import { memberOf } from '@postern/api/json';
 import type { VerifiedToken } from '@postern/mcp/adapter';
 import { LRUCache } from 'lru-cache';
 import {
@@ -22,12 +22,22 @@ import {
   readUpstreamMessage,
   requestText,
   textOf,
+  whole,
 } from '../message.ts';
 import { withoutHidden } from '../tool-list.ts';
 import { AnswerStream } from './answer-stream.ts';
+import {
+  acceptsEvents,
+  ownerOf,
+  readPost,
+  refuseOtherHeaders,
+  refuseOtherParameters,
+  rpcResponse,
+  streamEnd,
+} from './client-request.ts';
 import { eventsIn, eventText } from './events.ts';
 import { HttpConnection } from './http-connection.ts';
-import { type HttpUpstream, passedHeaders, type UpstreamResponse, whole } from './http-upstream.ts';
+import { type HttpUpstream, passedHeaders, type UpstreamResponse } from './http-upstream.ts';
 import type { SessionIds } from './session-ids.ts';
 
 /** Of connections that are remembered. A session that is forgotten goes on from what its id says. */
@@ -36,10 +46,6 @@ const MAX_CONNECTIONS = 10_000;
 const MAX_HELD = 1_000;
 /** How long the upstream may take to list its tools, in ms. */
 const LIST_MS = 10_000;
-/** How long a stream may last that belongs to no call, in ms. */
-const STREAM_MS = 60 * 60_000;
-/** HTTP does not match header and body (SEP-2243). */
-const HEADER_MISMATCH = -32020;
 
 export interface ServedUpstreamOptions extends GuardOptions {
   readonly target: HttpUpstream;
@@ -52,7 +58,6 @@ export interface ServedUpstreamOptions extends GuardOptions {
 interface ClientRequest {
   readonly request: Request;
   readonly authInfo: VerifiedToken | undefined;
-  readonly owner: string;
   readonly connection: HttpConnection;
 }
 
@@ -98,7 +103,7 @@ export class ServedUpstream {
     const connection = await this.#connectionOf(request, owner);
     // A session of another person and an unknown one get the same answer. It makes the MCP client open a new session.
     if (connection === undefined) return rpcResponse(404, new RpcError(-32001, 'Session not found'));
-    const from = { request, authInfo, owner, connection };
+    const from = { request, authInfo, connection };
     try {
       switch (request.method) {
         case 'POST':
@@ -124,7 +129,7 @@ export class ServedUpstream {
     const state = id === null ? undefined : await this.#p.sessionIds.open(id, { upstream: this.#p.upstream, owner });
     if (id !== null && state === undefined) return undefined;
     const session = id === null || state === undefined ? undefined : { id, state };
-    const connection = known ?? new HttpConnection({ session, ask: (...p) => this.#ask(...p) });
+    const connection = known ?? new HttpConnection({ owner, session, ask: (...p) => this.#ask(...p) });
     connection.revision = revision;
     this.#connections.set(key, connection);
     return connection;
@@ -132,17 +137,10 @@ export class ServedUpstream {
 
   async #post(from: ClientRequest): Promise<Response> {
     const { request } = from;
-    if (!/^application\/json *(?:;|$)/i.test(request.headers.get('content-type') ?? ''))
-      return rpcResponse(415, new RpcError(-32600, 'Content-Type must be application/json'));
-    let body: Buffer;
+    const body = await readPost(request, this.#p.maxBodyBytes);
+    if (body instanceof Response) return body;
     try {
-      body = await whole(chunksOf(request), this.#p.maxBodyBytes);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      return rpcResponse(413, new RpcError(-32600, 'Request body too large'), { connection: 'close' });
-    }
-    try {
-      const message = readClientMessage(body);
+      const message = readClientMessage(body, false);
       if (!('root' in message)) return await this.#postBatch(from, message, body);
       refuseOtherHeaders(request.headers, message);
       return await this.#postOne(from, message);
@@ -195,7 +193,7 @@ export class ServedUpstream {
     const { upstream, sessionIds } = this.#p;
     const response = await this.#exchange(from, 'POST', message.bytes);
     if (response.status !== 200) return this.#relayed(response);
-    const state = { upstream, owner: from.owner, id: response.sessionId };
+    const state = { upstream, owner: from.connection.owner, id: response.sessionId };
     const id = await sessionIds.seal(state, message.valueOf(message.params));
     return this.#relayed(response, response.body, { 'mcp-session-id': id });
   }
@@ -217,7 +215,7 @@ export class ServedUpstream {
     refuseOtherParameters(request.headers, memberOf(message.params, 'arguments'));
     if (this.#held >= MAX_HELD) throw new RpcError(-32603, `more than ${MAX_HELD} calls wait`);
     if (connection.lasts && connection.held.has(id)) throw new RpcError(-32600, 'an id that another call has');
-    const stream = new AnswerStream(/\btext\/event-stream\b/i.test(request.headers.get('accept') ?? ''));
+    const stream = new AnswerStream(acceptsEvents(request));
     this.#held += 1;
     void this.#answerCall(from, message, id, stream).finally(() => {
       this.#held -= 1;
@@ -270,9 +268,8 @@ export class ServedUpstream {
   }
 
   async #stream(from: ClientRequest): Promise<Response> {
-    const { connection, authInfo } = from;
-    const endsAt = Math.min(STREAM_MS, (authInfo?.expiresAt ?? Number.POSITIVE_INFINITY) * 1000 - Date.now());
-    const ends = [AbortSignal.timeout(Math.max(0, endsAt)), connection.closed, this.#closed.signal];
+    const { connection, authInfo, request } = from;
+    const ends = [streamEnd(request, authInfo), connection.closed, this.#closed.signal];
     const response = await this.#exchange(from, 'GET', undefined, ends);
     return this.#relayed(
       response,
@@ -288,9 +285,9 @@ export class ServedUpstream {
   }
 
   async #forward(from: ClientRequest, body: Buffer, message?: Message): Promise<Response> {
-    const isStanding = message?.method === 'subscriptions/listen';
-    const endsAt = isStanding ? (from.authInfo?.expiresAt ?? 0) * 1000 - Date.now() : 0;
-    const ends = endsAt > 0 ? [AbortSignal.timeout(Math.min(endsAt, STREAM_MS))] : [];
+    // It lasts, as the stream of a session does.
+    const ends =
+      message?.method === 'subscriptions/listen' ? [streamEnd(from.request, from.authInfo), this.#closed.signal] : [];
     return this.#relayed(await this.#exchange(from, 'POST', body, ends));
   }
 
@@ -354,58 +351,8 @@ export class ServedUpstream {
   }
 }
 
-/** One person. Tokens of one person may differ. */
-function ownerOf(authInfo: VerifiedToken | undefined): string {
-  if (authInfo === undefined) return 'loopback';
-  const { iss, sub } = authInfo.extra ?? {};
-  if (typeof iss !== 'string' || typeof sub !== 'string') throw new TypeError('a token that names a person');
-  return JSON.stringify([iss, sub]);
-}
-
 function sessionHeader({ upstreamSessionId }: HttpConnection): Record<string, string> {
   return upstreamSessionId === undefined ? {} : { 'mcp-session-id': upstreamSessionId };
-}
-
-async function* chunksOf(request: Request): AsyncGenerator<Uint8Array> {
-  if (request.body !== null) yield* request.body;
-}
-
-/**
- * Revision 2026-07-28 repeats parts of a message in headers. A server or a balancer may act by these, so they say what the body says.
- *
- * @throws {RpcError}
- */
-function refuseOtherHeaders(headers: Headers, { method, params }: Message): void {
-  const said = headers.get('mcp-method');
-  const name = decoded(headers.get('mcp-name'));
-  const isOther = said !== null && method !== undefined && said !== method;
-  if (isOther || (method === 'tools/call' && name !== undefined && name !== stringOf(params, 'name')))
-    throw new RpcError(HEADER_MISMATCH, 'Mcp-Method or Mcp-Name differs from the body');
-}
-
-/** The same for headers with arguments: each has a value that stands in them. @throws {RpcError} */
-function refuseOtherParameters(headers: Headers, args: JsonNode | undefined): void {
-  const values = [...headers].filter(([name]) => name.startsWith('mcp-param-')).map(([, value]) => decoded(value));
-  if (values.length === 0) return;
-  const known = new Set(
-    args === undefined
-      ? []
-      : [...objectsIn(args)].flatMap(({ members }) =>
-          members.flatMap(({ value }) =>
-            'text' in value ? [value.type === 'number' ? String(Number(value.text)) : value.text] : [],
-          ),
-        ),
-  );
-  const isKnown = (value: string) => known.has(value) || known.has(String(Number(value)));
-  if (!values.every(value => value !== undefined && isKnown(value)))
-    throw new RpcError(HEADER_MISMATCH, 'an Mcp-Param header differs from the arguments');
-}
-
-/** Undefined for none, and for what cannot be decoded. */
-function decoded(value: string | null): string | undefined {
-  if (value === null) return undefined;
-  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
-  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
 }
 
 async function* withoutHiddenEvents(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
@@ -429,11 +376,4 @@ function unreachable(error: unknown): Response {
   if (error instanceof NotSentError || error instanceof OutcomeUnknownError)
     return rpcResponse(502, new RpcError(-32603, error.message));
   throw error;
-}
-
-function rpcResponse(status: number, error: RpcError, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(errorText('null', error), {
-    status,
-    headers: { 'content-type': 'application/json', ...headers },
-  });
 }

@@ -3,8 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { startTestGateway, type TestGateway } from '@postern/mcp/testing';
 import type { z } from 'zod/v4';
 import { createRules, upstreamSchema } from '../config.ts';
+import { Guard, type GuardOptions } from '../guard.ts';
 import { linesOf } from '../message.ts';
-import { StdioProxy, type StdioProxyOptions } from '../stdio-proxy.ts';
+import { StdioProxy } from '../stdio-proxy.ts';
 
 /** The real gateway, whose one user is the person of this machine. */
 export function startGateway(): Promise<TestGateway> {
@@ -95,7 +96,7 @@ export async function nextAt({ client, upstream }: WireWorld): Promise<WireMessa
 /** A proxy between two ends that the test holds. */
 export async function startWire(
   rules: Partial<z.input<typeof upstreamSchema>>,
-  gate: StdioProxyOptions['gate'] = NO_GATEWAY,
+  gate: GuardOptions['gate'] = NO_GATEWAY,
   upstream = 'files',
 ): Promise<WireWorld> {
   const [toProxy, fromProxy, toUpstream, fromUpstream] = Array.from({ length: 4 }, () => new PassThrough()) as [
@@ -110,6 +111,10 @@ export async function startWire(
     fromUpstream.end();
     ended.resolve(1);
   };
+  const parsed = await createRules(upstreamSchema.parse({ command: ['a program'], ...rules }));
+  const say: GuardOptions['log'] = (event, details) =>
+    log.push(details === undefined ? event : `${event} ${JSON.stringify(details)}`);
+  const guard = new Guard({ upstream, instance: upstream, rules: parsed, gate, log: say });
   const proxy = new StdioProxy({
     input: toProxy,
     output: fromProxy,
@@ -122,13 +127,11 @@ export async function startWire(
         crash();
       },
     },
-    upstream,
-    instance: upstream,
-    rules: await createRules(upstreamSchema.parse({ command: ['a program'], ...rules })),
-    gate,
-    log: (event, details) => log.push(details === undefined ? event : `${event} ${JSON.stringify(details)}`),
+    guard,
+    rules: parsed,
+    log: say,
   });
-  const code = proxy.run();
+  const code = proxy.run().finally(() => guard.close());
   return {
     client: new End(toProxy, fromProxy),
     upstream: new End(fromUpstream, toUpstream),
@@ -143,7 +146,7 @@ export async function startWire(
 }
 
 /** A gateway that nothing may reach. */
-const NO_GATEWAY: StdioProxyOptions['gate'] = {
+const NO_GATEWAY: GuardOptions['gate'] = {
   url: 'http://127.0.0.1:1',
   apiKey: 'pk_0123456789abcdef',
   subject: { issuer: 'http://localhost', subject: 'nobody' },

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import type { VerifiedToken } from '@postern/mcp/adapter';
+import { Guard, type GuardOptions } from '../guard.ts';
+import { RpcError, readClientMessage, textOf } from '../message.ts';
+import { type UpstreamCommand, UpstreamProcess } from '../upstream-process.ts';
+import { ChildSession } from './child-session.ts';
+import { acceptsEvents, ownerOf, readPost, rpcResponse, streamEnd } from './client-request.ts';
+
+/** Of programs that run at once, of all people and of one. */
+const MAX_CHILDREN = 100;
+const MAX_CHILDREN_OF_ONE = 10;
+/** How long a session may be unused, in ms. */
+const IDLE_MS = 30 * 60_000;
+/** A program that ends sooner has failed, in ms. */
+const FAILED_MS = 5_000;
+/** How long no program is started after several failures, in ms. */
+const BACK_OFF_MS = 30_000;
+const MAX_FAILURES = 5;
+
+export interface ServedChildrenOptions extends GuardOptions {
+  readonly command: UpstreamCommand;
+  /** Of a request of an MCP client. */
+  readonly maxBodyBytes: number;
+}
+
+/** MCP clients of revision 2025-11-25 over HTTP before a program: each session has one of its own, so nobody shares one with another person. */
+export class ServedChildren {
+  readonly #p: ServedChildrenOptions;
+  readonly #guard: Guard;
+  readonly #sessions = new Map<string, ChildSession>();
+  readonly #idle = new Map<string, NodeJS.Timeout>();
+  /** When programs have failed, in epoch ms. */
+  #failures: number[] = [];
+  #starting = 0;
+  #isClosed = false;
+
+  constructor(p: ServedChildrenOptions) {
+    this.#p = p;
+    this.#guard = new Guard(p);
+  }
+
+  /** @throws {PosternUsageError} `invalid_options` if the gateway of the options cannot be used */
+  prepare(): Promise<void> {
+    return this.#guard.prepare();
+  }
+
+  /** Starts no more programs, and ends those without a request. */
+  async drain(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#sessions.values()].map(session => session.drain()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map(session => session.close()));
+    await this.#guard.close();
+  }
+
+  /** Answers a request whose source was checked. */
+  async answer(request: Request, authInfo: VerifiedToken | undefined): Promise<Response> {
+    const owner = ownerOf(authInfo);
+    const id = request.headers.get('mcp-session-id');
+    const session = id === null ? undefined : this.#sessions.get(id);
+    // A session of another person and an unknown one get the same answer. It makes the MCP client open a new session.
+    if (id !== null && session?.owner !== owner) return rpcResponse(404, new RpcError(-32001, 'Session not found'));
+    switch (request.method) {
+      case 'POST':
+        return await this.#post(request, authInfo, session);
+      case 'GET':
+        return session === undefined
+          ? needsSession()
+          : await this.#used(session, session.get(streamEnd(request, authInfo)));
+      case 'DELETE':
+        if (session === undefined) return needsSession();
+        await session.close();
+        return new Response(null, { status: 200 });
+      default:
+        return new Response(null, { status: 405, headers: { allow: 'GET, POST, DELETE' } });
+    }
+  }
+
+  async #post(
+    request: Request,
+    authInfo: VerifiedToken | undefined,
+    known: ChildSession | undefined,
+  ): Promise<Response> {
+    const body = await readPost(request, this.#p.maxBodyBytes);
+    if (body instanceof Response) return body;
+    try {
+      const message = readClientMessage(body, false);
+      if (!('root' in message)) throw new RpcError(-32600, 'a batch');
+      if (known === undefined && message.method !== 'initialize') return needsSession();
+      const session = known ?? (await this.#open(authInfo));
+      if (session === undefined)
+        return rpcResponse(503, new RpcError(-32603, 'No server can be started'), { 'retry-after': '30' });
+      const response = session.post(message, { mayStream: acceptsEvents(request), signal: request.signal });
+      const { status, headers, body: answer } = await this.#used(session, response);
+      return new Response(answer, {
+        status,
+        headers: { ...Object.fromEntries(headers), ...(known === undefined && { 'mcp-session-id': session.id }) },
+      });
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      this.#p.log('message of the MCP client refused', { error: error.message });
+      return rpcResponse(400, error);
+    }
+  }
+
+  /** Starts a program. Undefined if too many run, or have failed. */
+  async #open(authInfo: VerifiedToken | undefined): Promise<ChildSession | undefined> {
+    const owner = ownerOf(authInfo);
+    const { rules, log, command } = this.#p;
+    const now = Date.now();
+    this.#failures = this.#failures.filter(at => at > now - BACK_OFF_MS);
+    const count = this.#sessions.size + this.#starting;
+    if (this.#isClosed || count >= MAX_CHILDREN || this.#failures.length >= MAX_FAILURES) return undefined;
+    const own = [...this.#sessions.values()].filter(session => session.owner === owner);
+    const unused = own.find(({ use }) => use === 0);
+    if (own.length >= MAX_CHILDREN_OF_ONE && unused === undefined) return undefined;
+    // Counted before the first await, so that calls at once cannot exceed the limits.
+    this.#starting += 1;
+    try {
+      if (own.length >= MAX_CHILDREN_OF_ONE) await unused?.close();
+      const child = await UpstreamProcess.start(command);
+      const session = new ChildSession({ id: randomUUID(), owner, authInfo, child, guard: this.#guard, rules, log });
+      this.#sessions.set(session.id, session);
+      void session.ended.finally(() => {
+        this.#sessions.delete(session.id);
+        clearTimeout(this.#idle.get(session.id));
+        this.#idle.delete(session.id);
+        if (!session.isClosing && Date.now() - now < FAILED_MS) this.#failures.push(now);
+      });
+      return session;
+    } catch (error) {
+      this.#failures.push(now);
+      log('cannot start the server', { error: textOf(error) });
+      return undefined;
+    } finally {
+      this.#starting -= 1;
+    }
+  }
+
+  /** An unused session ends after a while. */
+  async #used<T>(session: ChildSession, work: Promise<T>): Promise<T> {
+    clearTimeout(this.#idle.get(session.id));
+    const timer = setInterval(() => {
+      if (session.use === 0) void session.close();
+    }, IDLE_MS);
+    timer.unref();
+    this.#idle.set(session.id, timer);
+    return await work;
+  }
+}
+
+const needsSession = (): Response => rpcResponse(400, new RpcError(-32000, 'Mcp-Session-Id header is required'));
