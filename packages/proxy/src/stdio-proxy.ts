@@ -60,6 +60,7 @@ export class StdioProxy {
   #initialize: string | undefined;
   #connection: ClientConnection | undefined;
   readonly #closed = new AbortController();
+  readonly #stopping = new AbortController();
   /** Requests of this proxy, by id as it is written. */
   readonly #toUpstream = new Map<string, PromiseWithResolvers<Message>>();
   readonly #clientRequests = new ClientRequests();
@@ -100,6 +101,11 @@ export class StdioProxy {
     input.destroy();
     await clientEnds;
     return code;
+  }
+
+  /** Ends what waits for a person. The upstream goes on with what it has. */
+  stopAsking(): void {
+    this.#stopping.abort();
   }
 
   async #readClient(): Promise<void> {
@@ -192,7 +198,8 @@ export class StdioProxy {
     if (this.#held.has(id) || this.#sent.has(id)) throw new RpcError(-32600, 'an id that another call has');
     const held = new AbortController();
     this.#held.set(id, held);
-    const signal = AbortSignal.any([held.signal, this.#closed.signal]);
+    const over = AbortSignal.any([this.#closed.signal, this.#stopping.signal]);
+    const signal = AbortSignal.any([held.signal, over]);
     const ownMeta = this.#initialize === undefined ? ownMetaOf(message) : undefined;
     const call: IncomingCall = {
       message,
@@ -210,7 +217,7 @@ export class StdioProxy {
     } catch (error) {
       // The MCP client has given the call up, and expects no answer.
       if (held.signal.aborted) return;
-      throw this.#closed.signal.aborted ? new RpcError(-32603, 'The server has ended. Nothing was done.') : error;
+      throw over.aborted ? new RpcError(-32603, 'The server has ended. Nothing was done.') : error;
     } finally {
       this.#held.delete(id);
     }

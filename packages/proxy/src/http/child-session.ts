@@ -29,6 +29,7 @@ export class ChildSession {
   /** Whether it ends because it should. */
   isClosing = false;
   readonly #child: ChildSessionOptions['child'];
+  readonly #proxy: StdioProxy;
   readonly #input = new PassThrough();
   readonly #output = new PassThrough();
   /** Requests by id, as JSON text. */
@@ -43,7 +44,7 @@ export class ChildSession {
     this.id = id;
     this.owner = owner;
     this.#child = child;
-    const proxy = new StdioProxy({
+    this.#proxy = new StdioProxy({
       ...p,
       child,
       client: { owner, sessionId: id, authInfo },
@@ -51,7 +52,7 @@ export class ChildSession {
       output: this.#output,
     });
     const read = this.#read();
-    this.ended = proxy.run().then(async () => {
+    this.ended = this.#proxy.run().then(async () => {
       this.#output.end();
       await read;
       for (const [request, { stream }] of this.#waiting)
@@ -65,8 +66,9 @@ export class ChildSession {
     return this.#waiting.size + (this.#stream === undefined ? 0 : 1);
   }
 
-  /** Ends the stream that belongs to no request, and the program if it has no request. */
+  /** Ends what waits for a person, the stream that belongs to no request, and the program if it has no request. */
   async drain(): Promise<void> {
+    this.#proxy.stopAsking();
     this.#stream?.abandon();
     this.#stream = undefined;
     if (this.use === 0) await this.close();

@@ -22,6 +22,7 @@ import { SessionIds } from './session-ids.ts';
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** How long calls that the upstream has may take when the proxy stops, in ms. */
 const GRACE_MS = 20_000;
+const IDLE_LOOK_MS = 50;
 
 export interface HttpProxyOptions {
   /** Upstreams by name. Each is at the path with its name. */
@@ -95,7 +96,10 @@ export class HttpProxy {
   async close(): Promise<void> {
     const closed = new Promise(resolve => this.#server.close(resolve));
     for (const served of this.#upstreams.values()) await served.drain();
+    // A connection whose answer has ended would wait for its next request.
+    const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_LOOK_MS);
     await Promise.race([closed, delay(GRACE_MS, undefined, { ref: false })]);
+    clearInterval(idle);
     for (const served of this.#upstreams.values()) await served.close();
     this.#server.closeAllConnections();
     await closed;

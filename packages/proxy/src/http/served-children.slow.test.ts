@@ -86,7 +86,12 @@ async function startChildren(p: { admission?: HttpProxyOptions['admission']; pro
     const headers = { authorization, 'mcp-session-id': response.headers.get('mcp-session-id') ?? '' };
     return { headers, first: (await response.json()) as Reply };
   }
-  return { url, send, open, log, [Symbol.asyncDispose]: () => proxy.close() };
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= proxy.close();
+    return closed;
+  };
+  return { url, send, open, log, [Symbol.asyncDispose]: close };
 }
 
 type Reply = WireMessage & {
@@ -136,6 +141,9 @@ describe('S267: programs behind HTTP', () => {
     const bob = await it.open('bob');
     const theirs = new Events(await it.send(callOf(1, 'delete', { path }), bob.headers));
     expect((await theirs.next()).method).toBe('elicitation/create');
+    // The proxy stops, and waits for nobody.
+    await it[Symbol.asyncDispose]();
+    expect((await answerIn(theirs)).error.code).toBe(-32603);
   });
 
   test('that end leave an error, and an unknown session', async () => {
