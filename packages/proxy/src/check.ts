@@ -1,22 +1,62 @@
 import { once } from 'node:events';
-import { linesOf, type Message, readUpstreamMessage, requestText } from './message.ts';
+import { ownId } from './call.ts';
+import { HttpUpstream, type HttpUpstreamOptions } from './http/http-upstream.ts';
+import { linesOf, MAX_MESSAGE_BYTES, type Message, readUpstreamMessage, requestText, whole } from './message.ts';
 import type { Decision, Rules } from './rules.ts';
-import { type ListedTool, ToolList } from './tool-list.ts';
+import { type AskUpstream, type ListedTool, ToolList } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
 
 /** How long the upstream may take for an answer, in ms: `npx` may install it first. */
 const ANSWER_MS = 120_000;
 
-/** What happens to each tool of a running upstream. @throws {Error} if it does not answer */
-export async function decisionsOf(
-  child: UpstreamProcess,
-  rules: Rules,
-): Promise<readonly { readonly tool: ListedTool; readonly decision: Decision }[]> {
-  const lines = linesOf(child.stdout);
-  let last = 0;
+const CLIENT = JSON.stringify({
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'postern-proxy', version: '0.1.0' },
+});
+const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+
+/** A tool, and what happens to it. */
+export interface CheckedTool {
+  readonly tool: ListedTool;
+  readonly decision: Decision;
+}
+
+async function listed(ask: AskUpstream, rules: Rules): Promise<readonly CheckedTool[]> {
+  const tools = await new ToolList(ask).read(undefined);
+  return [...tools.values()].map(tool => ({ tool, decision: rules.decide(tool, undefined) }));
+}
+
+/** What happens to each tool of an MCP server over HTTP. @throws {Error} if it does not answer */
+export async function decisionsAt(p: HttpUpstreamOptions, rules: Rules): Promise<readonly CheckedTool[]> {
+  const upstream = new HttpUpstream(p);
+  const headers: Record<string, string> = {
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  };
+  const request = (body: string) =>
+    ({ method: 'POST', headers, body: Buffer.from(body), signal: AbortSignal.timeout(ANSWER_MS) }) as const;
   async function ask(method: string, params: string): Promise<Message> {
-    last += 1;
-    const id = String(last);
+    const id = ownId();
+    return await upstream.ask(id, request(requestText(id, method, params)), async () => {});
+  }
+  try {
+    const { sessionId, body } = await upstream.exchange(request(requestText(ownId(), 'initialize', CLIENT)));
+    await whole(body, MAX_MESSAGE_BYTES);
+    headers['mcp-protocol-version'] = '2025-11-25';
+    if (sessionId !== undefined) headers['mcp-session-id'] = sessionId;
+    await whole((await upstream.exchange(request(INITIALIZED))).body, MAX_MESSAGE_BYTES);
+    return await listed(ask, rules);
+  } finally {
+    await upstream.close();
+  }
+}
+
+/** What happens to each tool of a running program, which ends then. @throws {Error} if it does not answer */
+export async function decisionsOf(child: UpstreamProcess, rules: Rules): Promise<readonly CheckedTool[]> {
+  const lines = linesOf(child.stdout);
+  async function ask(method: string, params: string): Promise<Message> {
+    const id = ownId();
     await send(requestText(id, method, params));
     for (;;) {
       const { value, done } = await lines.next();
@@ -31,15 +71,9 @@ export async function decisionsOf(
   }
   const timer = setTimeout(() => void child.stop(), ANSWER_MS);
   try {
-    const client = {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'postern-proxy', version: '0.1.0' },
-    };
-    await ask('initialize', JSON.stringify(client));
-    await send('{"jsonrpc":"2.0","method":"notifications/initialized"}');
-    const listed = await new ToolList(ask).read(undefined);
-    return [...listed.values()].map(tool => ({ tool, decision: rules.decide(tool, undefined) }));
+    await ask('initialize', CLIENT);
+    await send(INITIALIZED);
+    return await listed(ask, rules);
   } finally {
     clearTimeout(timer);
     await child.stop();

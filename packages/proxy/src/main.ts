@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { readFileOfProxy } from './config.ts';
 import { Guard, type GuardOptions } from './guard.ts';
+import type { HttpUpstreamOptions } from './http/http-upstream.ts';
 import { textOf } from './message.ts';
 import { Rules } from './rules.ts';
 import { nameOf, UsageError, wholeEnvironment } from './short-form.ts';
@@ -106,7 +107,7 @@ function logFor(name: string): GuardOptions['log'] {
 }
 
 /** @throws {UsageError} */
-async function start({ command }: Served): Promise<UpstreamProcess> {
+async function start(command: UpstreamCommand): Promise<UpstreamProcess> {
   try {
     const child = await UpstreamProcess.start(command);
     let isStopping = false;
@@ -123,7 +124,7 @@ async function start({ command }: Served): Promise<UpstreamProcess> {
 }
 
 async function serve(of: Served): Promise<number> {
-  const child = await start(of);
+  const child = await start(of.command);
   const log = logFor(of.name);
   const guard = new Guard({
     upstream: of.name,
@@ -140,11 +141,11 @@ async function serve(of: Served): Promise<number> {
 }
 
 /** @throws {UsageError} */
-async function usable<T>(work: Promise<T>, child: UpstreamProcess): Promise<T> {
+async function usable<T>(work: Promise<T>, child: UpstreamProcess | undefined): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    await child.stop();
+    await child?.stop();
     throw new UsageError(textOf(error));
   }
 }
@@ -183,18 +184,35 @@ function stopSignal(): Promise<void> {
   return promise;
 }
 
-async function check(of: Served): Promise<number> {
-  const { decisionsOf } = await import('./check.ts');
-  const child = await start(of);
-  const rows = await usable(decisionsOf(child, of.rules), child);
+/** @throws {UsageError} */
+async function check(of: Served | ServedOverHttp): Promise<number> {
+  if (of.type === 'stdio') {
+    await checkOne(of.command, of.rules);
+    return 0;
+  }
+  for (const [name, { rules, ...target }] of Object.entries(of.upstreams)) {
+    process.stdout.write(`${name}\n\n`);
+    await checkOne(target, rules);
+    process.stdout.write('\n');
+  }
+  return 0;
+}
+
+/** @throws {UsageError} */
+async function checkOne(target: UpstreamCommand | HttpUpstreamOptions, rules: Rules): Promise<void> {
+  const rows = await usable(decisions(target, rules), undefined);
   const width = Math.max(4, ...rows.map(({ tool }) => shown(tool.name).length));
   for (const { tool, decision } of rows) {
     const by = typeof decision.by === 'number' ? `rule ${decision.by}` : decision.by;
     process.stdout.write(`${shown(tool.name).padEnd(width)}  ${decision.action.padEnd(7)}  ${by}\n`);
   }
-  if (of.rules.needsArguments)
+  if (rules.needsArguments)
     process.stdout.write('\nRules with `when` are left out: they decide by the arguments of a call.\n');
-  return 0;
+}
+
+async function decisions(target: UpstreamCommand | HttpUpstreamOptions, rules: Rules) {
+  const { decisionsAt, decisionsOf } = await import('./check.ts');
+  return 'url' in target ? await decisionsAt(target, rules) : await decisionsOf(await start(target), rules);
 }
 
 /** A name of a tool that could imitate another row is quoted, in ASCII. */
@@ -227,7 +245,7 @@ async function run(request: Request): Promise<number> {
       return of.type === 'http' ? await serveHttp(of) : await serve(of);
     }
     case 'check':
-      return await check(onStdio(await served(request)));
+      return await check(await served(request));
     case 'config':
       return await printConfig(request, onStdio(await served(request)));
   }
