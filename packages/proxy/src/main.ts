@@ -222,11 +222,19 @@ function shown(name: string): string {
 }
 
 /** @throws {UsageError} */
-async function printConfig({ file, name, client, command }: Request, of: Served): Promise<number> {
+async function printConfig({ file, name, client, command }: Request, of: Served | ServedOverHttp): Promise<number> {
   const { clientConfig } = await import('./client-config.ts');
   const named = name === undefined ? [] : ['--name', name];
-  const proxied = file === undefined ? [...named, '--', ...command] : [resolve(file), '--upstream', of.name];
-  process.stdout.write(`${clientConfig(client, of.name, proxied)}\n`);
+  const servers =
+    of.type === 'http'
+      ? Object.keys(of.upstreams).map(upstream => [upstream, `http://${of.http.listen}/${upstream}`] as const)
+      : [
+          [
+            of.name,
+            file === undefined ? [...named, '--', ...command] : [resolve(file), '--upstream', of.name],
+          ] as const,
+        ];
+  for (const [server, at] of servers) process.stdout.write(`${clientConfig(client, server, at)}\n`);
   return 0;
 }
 
@@ -247,14 +255,8 @@ async function run(request: Request): Promise<number> {
     case 'check':
       return await check(await served(request));
     case 'config':
-      return await printConfig(request, onStdio(await served(request)));
+      return await printConfig(request, await served(request));
   }
-}
-
-/** @throws {UsageError} */
-function onStdio(of: Served | ServedOverHttp): Served {
-  if (of.type === 'http') throw new UsageError('This is for MCP servers on stdio: choose one by --upstream.');
-  return of;
 }
 
 try {
