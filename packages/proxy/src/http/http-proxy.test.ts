@@ -81,6 +81,12 @@ async function serve(world: HttpWorld, responses: readonly Promise<Response>[]):
   return calls;
 }
 
+/** The status of a response for which the upstream is not asked. */
+async function refusalOf(world: HttpWorld, answered: Promise<Response>): Promise<number | string | undefined> {
+  const passed = world.requests.next().then(({ message }) => message.method);
+  return await Promise.race([answered.then(({ status }) => status), passed]);
+}
+
 describe('S265: what no rule names passes over HTTP', () => {
   test('as the bytes that came, in both directions', async () => {
     await using world = await start({ rules: passing });
@@ -225,8 +231,8 @@ describe('S266: a session', () => {
     await using world = await startForPeople();
     const alice = await initialize(world, { headers: { authorization: 'Bearer alice' } });
     for (const authorization of ['Bearer bob', 'Bearer test-user-of-another-issuer']) {
-      const response = await world.post({ jsonrpc: '2.0', id: 1, method: 'x' }, { ...alice, authorization });
-      expect(response.status).toBe(404);
+      const answered = world.post({ jsonrpc: '2.0', id: 1, method: 'x' }, { ...alice, authorization });
+      expect(await refusalOf(world, answered)).toBe(404);
     }
     const stream = await fetch(world.url, {
       headers: { ...alice, authorization: 'Bearer bob', accept: 'text/event-stream' },
@@ -427,7 +433,8 @@ describe('S260: a confirmed call over HTTP', () => {
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7.0 } };
     expect((await world.post(cancelled, headers)).status).toBe(202);
     await gateway.person.accept(params.url);
-    expect(world.requests.count).toBe(2);
+    const sent = world.requests.next().then(({ message }) => message.method);
+    expect(await Promise.race([events.end(), sent])).toBe(true);
   });
 
   test.each([
@@ -438,9 +445,7 @@ describe('S260: a confirmed call over HTTP', () => {
     ['two tools', { 'mcp-name': 'delete, read' }],
   ])('whose headers name %s is refused', async (_name, headers) => {
     await using world = await start();
-    const response = await world.post(modern(1), { ...modernHeaders, ...headers });
-    expect([response.status, ((await response.json()) as WireMessage).error.code]).toEqual([400, -32020]);
-    expect(world.requests.count).toBe(0);
+    expect(await refusalOf(world, world.post(modern(1), { ...modernHeaders, ...headers }))).toBe(400);
   });
 
   test.each([

@@ -164,12 +164,19 @@ describe('S267: programs behind HTTP', () => {
     expect((await it.send(ask(1, 'x'), headers)).status).toBe(404);
   });
 
-  test('are bounded for each person', async () => {
+  test('are bounded for each person: an unused one makes room for the next', async () => {
     await using it = await startChildren();
     const opened = await Promise.all(Array.from({ length: 10 }, () => it.open('alice')));
-    const { first } = await it.open('alice');
-    const alive = opened.filter(({ first: { result } }) => isAlive(result.pid));
-    expect([alive.length, isAlive(first.result.pid)]).toEqual([9, true]);
+    const last = await it.open('alice');
+    const alive = [...opened, last].filter(({ first: { result } }) => isAlive(result.pid));
+    expect([alive.length, alive.at(-1) === last]).toEqual([10, true]);
+    for (const { headers } of alive) {
+      const { status } = await fetch(it.url, { headers: { ...headers, accept: 'text/event-stream' } });
+      expect(status).toBe(200);
+    }
+    const refused = await it.send(ask(0, 'initialize'), { authorization: 'Bearer alice' });
+    expect(refused.status).toBe(503);
+    await it.open('bob');
   });
 
   test('that fail are not started again and again', async () => {
