@@ -14,7 +14,7 @@ export const floors: Readonly<Record<string, number>> = {
   'tools/openid-server': 5,
   'packages/pages': 16,
   'packages/payment': 8,
-  'packages/proxy': 11,
+  'packages/proxy': 12,
   'packages/store-redis': 12,
   'packages/store-sqlite': 9,
   'packages/testkit': 9,

@@ -219,6 +219,10 @@ const covered = [
   'S265 what no rule names passes the proxy byte for byte over HTTP, and no header but those of MCP',
   'S266 a session at the proxy belongs to the person who opened it, at every replica',
   'S267 each session at the proxy has a program of its own, and the programs are bounded',
+  'S270 a call gets the accounts and keys of its person, as its rule says, after the person has agreed, and is sent once',
+  'S271 a yes at the proxy is also for the accounts and keys that the server gets, and none goes after they have ended',
+  'S272 no message to the MCP client and no log has a secret that the proxy gave to the MCP server, and no model fills it in',
+  'S273 the proxy repeats a call only after an HTTP 401, or a tool error of a tool that is declared idempotent',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

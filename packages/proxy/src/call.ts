@@ -3,6 +3,7 @@ import { memberOf, stringOf } from '@postern/api/json';
 import type { AuthInfo, ToolCall } from '@postern/mcp/adapter';
 import { type Message, RpcError } from './message.ts';
 import type { Decision } from './rules.ts';
+import type { SentSecrets } from './sent-secrets.ts';
 import type { ListedTool, ToolList } from './tool-list.ts';
 
 /** What an MCP client gets for a call. */
@@ -22,6 +23,8 @@ export type ClientConnection = Extract<ToolCall, { era: 'legacy-session' }>['ses
   readonly lasts: boolean;
   /** What the upstream says of its tools on this connection. */
   readonly tools: ToolList;
+  /** Secrets that the upstream has got on this connection. Everything that it sends goes through `masked`. */
+  readonly secrets: SentSecrets;
 };
 
 /** A `tools/call` of an MCP client. */
@@ -38,15 +41,16 @@ export interface IncomingCall {
   elicit(params: object, signal: AbortSignal): Promise<unknown>;
   notify(method: string, params: object): Promise<void>;
   /**
-   * Sends the call to the upstream.
+   * Sends the call to the upstream. A second time only after an answer, or after `NotSentError`.
    *
+   * @param headers for an upstream over HTTP, and for no other origin
    * @throws {NotSentError}
    * @throws {OutcomeUnknownError}
    */
-  send(bytes: Buffer): Promise<Message>;
+  send(bytes: Buffer, headers?: Readonly<Record<string, string>>): Promise<Message>;
 }
 
-/** A call that a person decides about. */
+/** A call that asks a person. */
 export interface GuardedCall extends IncomingCall {
   /** The name of the upstream, which the person reads. */
   readonly upstream: string;
@@ -59,8 +63,13 @@ export interface GuardedCall extends IncomingCall {
 }
 
 /** Digest of all that a yes is for. */
-export const bindingOf = ({ upstream, instance, tool, argumentsText }: GuardedCall): string =>
-  hash('sha256', JSON.stringify([upstream, instance, tool.name, tool.digest, argumentsText]), 'base64url');
+export function bindingOf({ upstream, instance, tool, decision, argumentsText }: GuardedCall): string {
+  const call = [upstream, instance, tool.name, tool.digest, argumentsText, decision.injections];
+  return hash('sha256', JSON.stringify(call), 'base64url');
+}
+
+/** Digest of what a round of a call goes on with: it is no other person's. */
+export const roundBindingOf = (call: GuardedCall): string => JSON.stringify([call.client.owner, bindingOf(call)]);
 
 /** The call has not run: the upstream was gone before anything of it was written, or has refused it. */
 export class NotSentError extends Error {

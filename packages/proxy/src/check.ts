@@ -55,6 +55,7 @@ export async function decisionsAt(p: HttpUpstreamOptions, rules: Rules): Promise
 /** What happens to each tool of a running program, which ends then. @throws {Error} if it does not answer */
 export async function decisionsOf(child: UpstreamProcess, rules: Rules): Promise<readonly CheckedTool[]> {
   const lines = linesOf(child.stdout);
+  child.stderr?.pipe(process.stderr);
   async function ask(method: string, params: string): Promise<Message> {
     const id = ownId();
     await send(requestText(id, method, params));

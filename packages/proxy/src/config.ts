@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { confirmationRequestSchema, TTL_SECONDS } from '@postern/api';
+import { confirmationRequestSchema, providerNameSchema, TTL_SECONDS } from '@postern/api';
 import { serverNameSchema } from '@postern/api/local';
 import { parse } from 'yaml';
 import { z } from 'zod/v4';
 import type { GuardOptions } from './guard.ts';
+import { accountSchema, credentialSchema, faultsIn, headersIn, injectionsIn } from './injection-config.ts';
 import { textOf } from './message.ts';
 import { type Action, actions, Rules, type RulesOptions } from './rules.ts';
 import { UsageError } from './short-form.ts';
@@ -45,14 +46,30 @@ const ruleSchema = z
     confirm: z.union([on, confirmSchema]).optional().describe('A person says yes to exactly this call first.'),
     deny: on.optional().describe('The call is refused. The tool stays visible.'),
     hide: on.optional().describe('The tool is not listed, and calls of it are refused.'),
+    accounts: z
+      .record(providerNameSchema, accountSchema)
+      .optional()
+      .describe('Access tokens that calls get, by the name of the provider at the gateway. The person connects once.'),
+    credential: credentialSchema.optional().describe('A key or password that calls get. The person types it once.'),
+    idempotent: on.optional().describe('A second call does no more than the first one. Needed for `rejected`.'),
   })
   .refine(rule => actionsOf(rule).length === 1, { error: 'needs exactly one of pass, confirm, deny and hide' })
+  .superRefine((rule, context) => {
+    for (const { path, error } of faultsIn(rule)) context.addIssue({ code: 'custom', path: [...path], message: error });
+  })
   .refine(rule => rule.hide === undefined || rule.when === undefined, {
     error: 'hide: a list has no arguments, so without when',
   });
 
-function actionsOf(rule: { readonly [Name in Action]?: unknown }): readonly Action[] {
-  return actions.filter(action => rule[action] !== undefined);
+/** A rule with secrets passes calls, unless it says otherwise. */
+function actionsOf(
+  rule: {
+    readonly [Name in Action | 'accounts' | 'credential']?: unknown;
+  },
+): readonly Action[] {
+  const named = actions.filter(action => rule[action] !== undefined);
+  const isImplied = named.length === 0 && (rule.accounts !== undefined || rule.credential !== undefined);
+  return isImplied ? ['pass'] : named;
 }
 
 /** @internal */
@@ -89,6 +106,15 @@ export const upstreamSchema = z
   .refine(p => (p.command === undefined) !== (p.url === undefined), { error: 'needs either command or url' })
   .refine(p => p.trustAnnotations || p.rules.every(({ annotations }) => annotations === undefined), {
     error: 'rules with annotations need trustAnnotations: true',
+  })
+  .superRefine(({ url, rules }, context) => {
+    for (const [index, rule] of url === undefined ? rules.entries() : [])
+      for (const path of headersIn(rule))
+        context.addIssue({
+          code: 'custom',
+          path: ['rules', index, ...path],
+          message: 'a server on stdio has no headers',
+        });
   });
 
 const httpSchema = z.strictObject({
@@ -188,7 +214,8 @@ async function targetOf(upstream: UpstreamConfig, path: string, env: NodeJS.Proc
     return { url: new URL(upstream.url), headers: Object.fromEntries(headers) as Record<string, string>, rules };
   }
   const [command = '', ...args] = upstream.command ?? [];
-  return { command, args, env: environmentOf(upstream, env), cwd: dirname(resolve(path)), rules };
+  const isLogRead = rules.injectsAny;
+  return { command, args, env: environmentOf(upstream, env), cwd: dirname(resolve(path)), isLogRead, rules };
 }
 
 /** @throws {UsageError} */
@@ -224,6 +251,7 @@ export async function createRules({ rules, default: otherwise, trustAnnotations 
       annotations: rule.annotations ?? {},
       meets: rule.when === undefined ? undefined : await validatorOf(rule.when, index + 1),
       argumentNames: namesIn(rule.when),
+      injections: injectionsIn(rule),
     });
   return new Rules({ rules: made, default: otherwise, trustAnnotations });
 }

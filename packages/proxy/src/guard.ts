@@ -2,15 +2,16 @@ import { memberOf, stringOf, withMembers } from '@postern/api/json';
 import type { PosternOptions } from '@postern/mcp/adapter';
 import {
   type Answer,
-  bindingOf,
   type GuardedCall,
   type IncomingCall,
   NotSentError,
   OutcomeUnknownError,
+  roundBindingOf,
 } from './call.ts';
-import { type Message, RpcError, refuseLookalikes, refuseRepeatedNames, textOf } from './message.ts';
-import type { Person } from './person.ts';
-import type { Decision, Rules } from './rules.ts';
+import { filled, HeaderValueError, type Injection, refuseGiven, type Secret } from './injections.ts';
+import { folded, type Message, RpcError, refuseLookalikes, refuseRepeatedNames, textOf } from './message.ts';
+import type { Person, Yes } from './person.ts';
+import { type Decision, matches, type Rules } from './rules.ts';
 import type { ListedTool, ToolList } from './tool-list.ts';
 
 export interface GuardOptions {
@@ -27,6 +28,8 @@ export interface GuardOptions {
 const OF_ROUND = { requestState: undefined, inputResponses: undefined };
 /** Of the name of a tool. */
 const MAX_NAME = 256;
+/** Of a tool error that is compared with patterns. */
+const MAX_ERROR = 10_000;
 
 /** The way of a call, from the MCP client to the upstream. */
 export class Guard {
@@ -73,7 +76,9 @@ export class Guard {
     const name = stringOf(message.params, 'name');
     if (name === undefined || name.length > MAX_NAME || rules.needsArguments) return false;
     const tool = rules.needsHints ? tools.knownNow?.get(name) : unlisted(name);
-    return tool !== undefined && rules.decide(tool, undefined).action === 'pass';
+    if (tool === undefined) return false;
+    const { action, injections } = rules.decide(tool, undefined);
+    return action === 'pass' && injections.length === 0;
   }
 
   /**
@@ -85,45 +90,99 @@ export class Guard {
     const name = nameOf(incoming.message);
     const tool = this.#p.rules.needsHints ? await this.#listed(name, incoming, 'known') : unlisted(name);
     const decision = this.#decide(tool, incoming.message);
-    switch (decision.action) {
-      case 'pass':
-        return undefined;
-      case 'hide':
-      case 'deny':
-        return await this.#refused(name, decision);
-      case 'confirm':
-        return await this.#confirmed(name, incoming);
-    }
+    if (decision.action === 'hide' || decision.action === 'deny') return await this.#refused(name, decision);
+    if (decision.action === 'confirm' || decision.injections.length > 0)
+      return await this.#asked(name, incoming, decision.action === 'confirm');
+    refuseGiven(incoming.message, this.#p.rules.injectionsOf(tool));
+    return undefined;
   }
 
-  /** A call that a person decides about. */
-  async #confirmed(name: string, incoming: IncomingCall): Promise<Answer> {
+  /** A call for which a person may be asked. */
+  async #asked(name: string, incoming: IncomingCall, isConfirmed: boolean): Promise<Answer> {
     const { upstream, instance } = this.#p;
     const argumentsText = clearArguments(incoming.message);
     const person = await this.#loaded();
     person.assertShowable(name);
     try {
       // Anew for every call: what the person says yes to is what the upstream says now.
-      const tool = await this.#listed(name, incoming, 'read');
+      const tool = await this.#listed(name, incoming, isConfirmed ? 'read' : 'known');
       const decision = this.#decide(tool, incoming.message);
       if (decision.action === 'hide' || decision.action === 'deny') return await this.#refused(name, decision);
-      const call = { ...incoming, upstream, instance, tool, decision, argumentsText };
-      const continued = await person.sent.continued(call.message, ownBindingOf(call));
-      if (continued !== undefined) return await this.#send(call, continued);
+      const { injections } = decision;
+      refuseGiven(incoming.message, this.#p.rules.injectionsOf(tool));
+      const unknown = injections.find(({ as }) => 'argument' in as && !tool.argumentNames.includes(as.argument));
+      if (unknown !== undefined) return this.#notListed(name, unknown);
       // Goes on with `#afterYes`, once for a yes.
-      return await person.ask(call);
+      const action = isConfirmed ? 'confirm' : decision.action;
+      return await person.ask({
+        ...incoming,
+        upstream,
+        instance,
+        tool,
+        decision: { ...decision, action },
+        argumentsText,
+      });
     } catch (error) {
       return this.#failed(name, incoming.signal, error, person);
     }
   }
 
-  /** Checks that the tool is still the one that the person was asked about, minutes ago perhaps, and sends the call. */
-  async #afterYes(call: GuardedCall): Promise<Answer> {
-    const tool = await this.#listed(call.tool.name, call, 'read');
+  /** An upstream could show an argument that its tool does not know, or do anything else with it. */
+  #notListed(name: string, { name: of, as }: Injection): Answer {
+    const argument = 'argument' in as ? as.argument : '';
+    this.#p.log('the tool does not list the argument of a rule', { tool: name, of, argument });
+    const text = `The server lists no argument ${JSON.stringify(argument)} for ${JSON.stringify(name)}, so it did not get ${of}.`;
+    return failure(`${text} Nothing was done. Tell the user that the rules of this proxy need a change.`);
+  }
+
+  /** Sends the call, and again with other secrets if the upstream did not accept those that it got. */
+  async #afterYes(yes: Yes): Promise<Answer> {
+    const first = await this.#send(yes, []);
+    if (first.rejected.length === 0) return await this.#answered(yes, first);
+    try {
+      return await this.#answered(yes, await this.#send(yes, first.rejected));
+    } catch (error) {
+      // It was not sent again, so the answer of the upstream stands.
+      const isUnsent = error instanceof NotSentError || (await this.#loaded()).codeOf(error) !== undefined;
+      if (isUnsent && 'response' in first) return await this.#answered(yes, first);
+      throw error;
+    }
+  }
+
+  async #answered({ call }: Yes, sent: Sent): Promise<Answer> {
+    if ('refused' in sent) throw sent.refused;
+    return { type: 'response', bytes: await (await this.#loaded()).sent.wrapped(sent.response, roundBindingOf(call)) };
+  }
+
+  /**
+   * Sends the call once, if the tool is still the one that the person was asked about, minutes ago perhaps.
+   *
+   * @returns the response, and the injections that the upstream rejected
+   */
+  async #send({ call, access, round }: Yes, rejected: readonly Injection[]): Promise<Sent> {
+    const secrets = await access.read(rejected);
+    if (round === undefined) {
+      const tool = await this.#listed(call.tool.name, call, call.decision.action === 'confirm' ? 'read' : 'known');
+      if (tool.digest !== call.tool.digest)
+        throw new NotSentError('The server changed what it says of this tool while the user was asked.');
+    }
     call.signal.throwIfAborted();
-    if (tool.digest !== call.tool.digest)
-      throw new NotSentError('The server changed what it says of this tool while the user was asked.');
-    return await this.#send(call, withoutRound(call.message));
+    const { bytes, headers } = filled(round ?? withoutRound(call.message), secrets);
+    const ends: (() => void)[] = [];
+    try {
+      for (const { injection, value } of secrets) ends.push(call.client.secrets.hide(injection.name, value));
+      const response = await call.send(bytes, headers);
+      return { response, rejected: rejectedBy(response, secrets) };
+    } catch (error) {
+      if (!(error instanceof NotSentError) || error.status !== 401) throw error;
+      const inHeaders = secrets.filter(({ injection }) => 'header' in injection.as);
+      return {
+        refused: error,
+        rejected: (inHeaders.length > 0 ? inHeaders : secrets).map(({ injection }) => injection),
+      };
+    } finally {
+      for (const end of ends) end();
+    }
   }
 
   async #refused(name: string, { action, by }: Decision): Promise<Answer> {
@@ -131,11 +190,6 @@ export class Guard {
     this.#p.log('call denied', { tool: name, rule: String(by) });
     const text = `The rules of this proxy do not allow ${JSON.stringify(name)}. Nothing was done.`;
     return (await this.#loaded()).refusal(text);
-  }
-
-  async #send(call: GuardedCall, bytes: Buffer): Promise<Answer> {
-    const response = await call.send(bytes);
-    return { type: 'response', bytes: await (await this.#loaded()).sent.wrapped(response, ownBindingOf(call)) };
   }
 
   #failed(name: string, signal: AbortSignal, error: unknown, person: Person): Answer {
@@ -149,8 +203,11 @@ export class Guard {
     if (error instanceof RpcError || signal.aborted) throw error;
     if (error instanceof NotSentError)
       return failure(`${error.message} Nothing was done. Call the tool again to ask the user anew.`);
+    if (error instanceof HeaderValueError) return failure(`${error.message} Nothing was done.`);
     const code = person.codeOf(error);
     if (code === undefined) throw error;
+    if (code === 'not_found' || code === 'already_redeemed')
+      return failure('What the user agreed to has ended meanwhile. Nothing was done. Call the tool again to ask anew.');
     this.#p.log('cannot ask the person', { tool: name, code });
     return failure(`${textOf(error)} Nothing was done.`);
   }
@@ -182,15 +239,12 @@ export class Guard {
 
   /** What asks a person takes 40 MB, and many servers never ask. */
   #loaded(): Promise<Person> {
-    this.#person ??= import('./person.ts').then(({ Person }) => new Person(this.#p.gate, call => this.#afterYes(call)));
+    this.#person ??= import('./person.ts').then(({ Person }) => new Person(this.#p.gate, yes => this.#afterYes(yes)));
     return this.#person;
   }
 }
 
-/** Of a call that its person has confirmed: the next round of it is no other person's. */
-const ownBindingOf = (call: GuardedCall): string => JSON.stringify([call.client.owner, bindingOf(call)]);
-
-const unlisted = (name: string): ListedTool => ({ name, hints: {}, digest: 'unlisted' });
+const unlisted = (name: string): ListedTool => ({ name, hints: {}, digest: 'unlisted', argumentNames: [] });
 
 /** @throws {RpcError} */
 function nameOf({ params }: Message): string {
@@ -223,3 +277,23 @@ const failure = (text: string): Answer => ({
   type: 'result',
   result: { content: [{ type: 'text', text }], isError: true },
 });
+
+type Sent =
+  | { readonly response: Message; readonly rejected: readonly Injection[] }
+  | { readonly refused: NotSentError; readonly rejected: readonly Injection[] };
+
+/** Injections whose secret a tool error rejects. */
+function rejectedBy(response: Message, secrets: readonly Secret[]): readonly Injection[] {
+  const injections = secrets.map(({ injection }) => injection).filter(({ rejected }) => rejected.length > 0);
+  const result = memberOf(response.root, 'result');
+  const content = memberOf(result, 'content');
+  if (injections.length === 0 || content?.type !== 'array' || response.textOf(memberOf(result, 'isError')) !== 'true')
+    return [];
+  const text = folded(
+    content.elements
+      .map(part => stringOf(part, 'text') ?? '')
+      .join('\n')
+      .slice(0, MAX_ERROR),
+  );
+  return injections.filter(({ rejected }) => rejected.some(pattern => matches(text, folded(pattern))));
+}

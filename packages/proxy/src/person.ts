@@ -21,10 +21,11 @@ import {
   textIn,
 } from '@postern/mcp/adapter';
 import { z } from 'zod/v4';
-import { type Answer, bindingOf, type GuardedCall } from './call.ts';
+import { type Access, openAccess } from './access.ts';
+import { type Answer, bindingOf, type GuardedCall, roundBindingOf } from './call.ts';
 import { RpcError } from './message.ts';
 import type { ConfirmTerms } from './rules.ts';
-import { SentCalls } from './sent-calls.ts';
+import { isRound, SentCalls } from './sent-calls.ts';
 
 /** The types of a gate whose calls are messages. */
 interface WireTypes {
@@ -36,19 +37,27 @@ interface WireTypes {
   readonly inputRequired: Answer;
 }
 
+/** A call that may be sent. */
+export interface Yes {
+  readonly call: GuardedCall;
+  readonly access: Access;
+  /** The message, if the call was sent before and the upstream wanted something first. */
+  readonly round: Buffer | undefined;
+}
+
 /** Key of the only input request of this proxy. */
 const INPUT_REQUEST_KEY = 'postern';
 /** Of the progress that a wait reports, so that the progress of the upstream goes on above it. */
 const PROGRESS_UNIT = 1e-6;
 
-/** Asks the person, by `@postern/mcp`: as a tool would that asks for a confirmation in its first line. */
+/** Asks the person, by `@postern/mcp`: as a tool would that asks for accounts and a confirmation in its first lines. */
 export class Person {
   readonly sent = new SentCalls();
   readonly #gate: GenericGate<WireTypes>;
   readonly #tool: (binding: unknown, call: GuardedCall) => Promise<Answer>;
 
   /** @param afterYes runs once for each yes. @throws {PosternUsageError} `invalid_options` */
-  constructor(options: PosternOptions<GuardedCall>, afterYes: (call: GuardedCall) => Promise<Answer>) {
+  constructor(options: PosternOptions<GuardedCall>, afterYes: (yes: Yes) => Promise<Answer>) {
     this.#gate = createGate<WireTypes>(options, {
       toToolCall: (args, call) => ({ ...toToolCall(call), args }),
       requested: ({ upstream, tool }) => ({ request: 'tool', name: JSON.stringify([upstream, tool.name]) }),
@@ -60,8 +69,12 @@ export class Person {
       },
     });
     this.#tool = this.#gate.tool(async (_binding, { gate, ...call }) => {
-      await gate.confirm(termsOf(call), { singleUse: true, ttlSeconds: call.decision.confirm.ttlSeconds });
-      return await afterYes(call);
+      const { decision, message } = call;
+      const access = await openAccess(gate, decision.injections);
+      const round = await this.sent.continued(message, roundBindingOf(call));
+      if (round === undefined && decision.action === 'confirm')
+        await gate.confirm(termsOf(call), { singleUse: true, ttlSeconds: decision.confirm.ttlSeconds });
+      return await afterYes({ call, access, round });
     });
   }
 
@@ -129,7 +142,7 @@ function toToolCall(call: GuardedCall): ToolCall {
       ...common,
       ...envelope,
       era: 'modern',
-      requestState: stringOf(message.params, 'requestState'),
+      requestState: isRound(message) ? undefined : stringOf(message.params, 'requestState'),
       clientAnswer: clientAnswerSchema.safeParse(message.valueOf(response)).data,
     };
   }
@@ -171,6 +184,7 @@ function toError(answer: ErrorAnswer | InvalidRequestStateError): RpcError {
 
 function termsOf(call: GuardedCall) {
   const { upstream, tool, decision, argumentsText } = call;
+  const access = [...new Set(decision.injections.map(({ name }) => name))].join(', ');
   const { confirm } = decision;
   return {
     title: titleOf(tool.name, confirm.title && filledIn(confirm.title, readJsonText(argumentsText))),
@@ -179,6 +193,7 @@ function termsOf(call: GuardedCall) {
     facts: [
       { type: 'text' as const, label: SERVER, value: upstream },
       { type: 'text' as const, label: TOOL, value: tool.name },
+      ...(access === '' ? [] : [{ type: 'text' as const, label: ACCESS, value: access }]),
     ],
     arguments: argumentsText,
     // A yes that no call has taken is for the next equal one, even at another proxy with the same gateway: equal in all of this.
@@ -206,6 +221,18 @@ const TOOL: LocalText = {
   ar: 'الأداة',
   'zh-Hans': '工具',
   'zh-Hant': '工具',
+};
+
+/** Accounts and credentials that the server gets. */
+const ACCESS: LocalText = {
+  en: 'Gets access to',
+  de: 'Erhält Zugang zu',
+  fr: 'Reçoit l’accès à',
+  es: 'Recibe acceso a',
+  ja: 'アクセス先',
+  ar: 'يحصل على وصول إلى',
+  'zh-Hans': '可访问',
+  'zh-Hant': '可存取',
 };
 
 const RUN: Readonly<Record<string, (tool: string) => string>> = {

@@ -1,4 +1,5 @@
 import type { LocalText } from '@postern/api';
+import { argumentsOf, type Injection } from './injections.ts';
 import { folded, KnownNames } from './message.ts';
 
 /** An absent hint has the default of MCP. */
@@ -29,6 +30,8 @@ export interface Rule {
   readonly meets: ((args: unknown) => boolean) | undefined;
   /** Names of arguments that `meets` looks at. */
   readonly argumentNames: readonly string[];
+  /** Accounts first. */
+  readonly injections: readonly Injection[];
 }
 
 export interface RulesOptions {
@@ -43,6 +46,7 @@ export interface Decision {
   /** Which rule, counted from 1; or why none. */
   readonly by: number | 'annotations' | 'default';
   readonly confirm: ConfirmTerms;
+  readonly injections: readonly Injection[];
 }
 
 /** A tool as its upstream lists it. `hints` is empty for one that is not listed. */
@@ -66,8 +70,14 @@ export class Rules {
   }
 
   /** Whether the lists of the upstream are changed. */
-  get hidesAny(): boolean {
-    return this.#p.default === 'hide' || this.#p.rules.some(({ action }) => action === 'hide');
+  get changesLists(): boolean {
+    const changes = ({ action, injections }: Rule) => action === 'hide' || argumentsOf(injections).length > 0;
+    return this.#p.default === 'hide' || this.#p.rules.some(changes);
+  }
+
+  /** Whether the upstream gets secrets. */
+  get injectsAny(): boolean {
+    return this.#p.rules.some(({ injections }) => injections.length > 0);
   }
 
   /** Whether a decision depends on what the tool says of itself. */
@@ -86,17 +96,31 @@ export class Rules {
 
   /** @param args undefined: rules with `when` do not match */
   decide({ name, hints }: ToolFacts, args: unknown): Decision {
-    const own = folded(name);
-    for (const [index, { action, confirm, annotations, meets }] of this.#p.rules.entries()) {
-      const patterns = this.#patterns[index];
-      if (patterns !== undefined && !patterns.some(pattern => matches(own, pattern))) continue;
-      if (!hasHints(hints, annotations)) continue;
-      if (meets !== undefined && !(isObject(args) && meets(args))) continue;
-      return { action, by: index + 1, confirm };
-    }
+    for (const [by, { action, confirm, injections, meets }] of this.#of({ name, hints }))
+      if (meets === undefined || (isObject(args) && meets(args))) return { action, by, confirm, injections };
     if (this.#p.trustAnnotations && hints.readOnlyHint === true)
-      return { action: 'pass', by: 'annotations', confirm: {} };
-    return { action: this.#p.default, by: 'default', confirm: {} };
+      return { action: 'pass', by: 'annotations', confirm: {}, injections: [] };
+    return { action: this.#p.default, by: 'default', confirm: {}, injections: [] };
+  }
+
+  /** What a call of the tool may get, by its arguments. */
+  injectionsOf(tool: ToolFacts): readonly Injection[] {
+    const injections: Injection[] = [];
+    for (const [, rule] of this.#of(tool)) {
+      injections.push(...rule.injections);
+      if (rule.meets === undefined) break;
+    }
+    return injections;
+  }
+
+  /** Rules that match a tool, if the arguments meet them. */
+  *#of({ name, hints }: ToolFacts): Generator<readonly [number, Rule]> {
+    const own = folded(name);
+    for (const [index, rule] of this.#p.rules.entries()) {
+      const patterns = this.#patterns[index];
+      const isNamed = patterns === undefined || patterns.some(pattern => matches(own, pattern));
+      if (isNamed && hasHints(hints, rule.annotations)) yield [index + 1, rule];
+    }
   }
 }
 
@@ -107,8 +131,8 @@ function hasHints(hints: Hints, wanted: Hints): boolean {
   return hintNames.every(name => wanted[name] === undefined || (hints[name] ?? DEFAULTS[name]) === wanted[name]);
 }
 
-/** Whether a text matches a pattern in which `*` stands for any text. Linear in the text for each part of the pattern. */
-function matches(text: string, pattern: string): boolean {
+/** Whether a text matches a pattern, in small letters, in which `*` stands for any text. Linear in the text for each part of the pattern. */
+export function matches(text: string, pattern: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
   if (last === undefined) return text === first;

@@ -50,7 +50,7 @@ export class SentCalls {
   async continued(message: Message, binding: string): Promise<Buffer | undefined> {
     const { params } = message;
     const sealed = stringOf(params, 'requestState');
-    if (params?.type !== 'object' || sealed === undefined || !isOfProxy(sealed)) return undefined;
+    if (params?.type !== 'object' || sealed === undefined || !isRound(message)) return undefined;
     const opened = await this.#opened(sealed);
     const isItsOwn = opened !== undefined && opened.binding === binding;
     // Deleted before anything is sent: of two equal rounds one goes on.
@@ -73,8 +73,10 @@ export class SentCalls {
   }
 }
 
-function isOfProxy(state: string): boolean {
-  if (state.length > MAX_LENGTH) return false;
+/** Whether a call says that it goes on with one that was sent before. */
+export function isRound({ params }: Message): boolean {
+  const state = stringOf(params, 'requestState');
+  if (state === undefined || state.length > MAX_LENGTH) return false;
   try {
     return decodeProtectedHeader(state).typ === TYPE;
   } catch {

@@ -27,7 +27,8 @@ import {
   textOf,
 } from './message.ts';
 import type { Rules } from './rules.ts';
-import { ToolList, withoutHidden } from './tool-list.ts';
+import { SentSecrets } from './sent-secrets.ts';
+import { listedFor, ToolList } from './tool-list.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
 
 /** Of calls that wait for a decision. */
@@ -45,7 +46,9 @@ export interface StdioProxyOptions {
   readonly client?: Pick<ClientConnection, 'owner' | 'sessionId'> & Pick<IncomingCall, 'authInfo'>;
   readonly input: Readable;
   readonly output: Writable;
-  readonly child: Pick<UpstreamProcess, 'stdin' | 'stdout' | 'ended' | 'stop'>;
+  readonly child: Pick<UpstreamProcess, 'stdin' | 'stdout' | 'stderr' | 'ended' | 'stop'>;
+  /** Gets the log of the upstream, if it is read here. Default: standard error. */
+  readonly errorOutput?: Writable;
 }
 
 /**
@@ -55,6 +58,7 @@ export interface StdioProxyOptions {
 export class StdioProxy {
   readonly #p: StdioProxyOptions;
   readonly #tools: ToolList;
+  readonly #secrets: SentSecrets;
   readonly #guard: Guard;
   /** What a 2025-11-25 client has said of itself. */
   #initialize: string | undefined;
@@ -77,12 +81,13 @@ export class StdioProxy {
     this.#p = p;
     this.#tools = new ToolList((method, params) => this.#askUpstream(method, params));
     this.#guard = p.guard;
+    this.#secrets = new SentSecrets(p.log);
   }
 
   /** Serves until one end closes. Resolves with the exit code of the upstream. */
   async run(): Promise<number> {
     const { child, input } = this.#p;
-    const fromUpstream = this.#readUpstream();
+    const fromUpstream = Promise.all([this.#readUpstream(), this.#readLog()]);
     const clientEnds = this.#readClient().finally(() => child.stop());
     // The reader of the output is gone, and with it the MCP client.
     this.#p.output.on('error', () => void child.stop());
@@ -127,6 +132,21 @@ export class StdioProxy {
     }
   }
 
+  async #readLog(): Promise<void> {
+    const { child, errorOutput = process.stderr, log } = this.#p;
+    if (child.stderr === undefined) return;
+    try {
+      for await (const bytes of linesOf(child.stderr)) {
+        const line = this.#secrets.masked(bytes);
+        if (line !== undefined) await write(errorOutput, line);
+      }
+    } catch (error) {
+      log('cannot read the log of the upstream', { error: textOf(error) });
+      // It must not wait for a reader.
+      child.stderr.resume();
+    }
+  }
+
   async #fromClient(line: Buffer): Promise<void> {
     let message: Message | readonly Message[];
     try {
@@ -139,7 +159,7 @@ export class StdioProxy {
     const isFree = message.every(
       one =>
         (one.method !== 'tools/call' || this.#guard.isPassed(one, this.#tools)) &&
-        !(this.#p.rules.hidesAny && one.method === 'tools/list'),
+        !(this.#p.rules.changesLists && one.method === 'tools/list'),
     );
     if (!isFree) return await this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), message);
     // The upstream ignores the cancellation of a call that it has not received.
@@ -163,7 +183,7 @@ export class StdioProxy {
         if (this.#cancel(message) === 'held') return;
         break;
       case 'tools/list':
-        if (id !== undefined && this.#p.rules.hidesAny) this.#lists.add(id);
+        if (id !== undefined && this.#p.rules.changesLists) this.#lists.add(id);
         break;
       case 'tools/call':
         if (this.#guard.isPassed(message, this.#tools)) break;
@@ -209,7 +229,7 @@ export class StdioProxy {
       ownMeta,
       elicit: (params, until) => this.#clientRequests.elicit(this, params, until, text => this.#tell(text)),
       notify: (method, params) => this.#notify(method, params),
-      send: bytes => this.#send(id, bytes),
+      send: (bytes, headers) => this.#send(id, bytes, headers),
     };
     let answer: Answer | undefined;
     try {
@@ -231,6 +251,7 @@ export class StdioProxy {
       initialize: this.#initialize,
       tools: this.#tools,
       lasts: true,
+      secrets: this.#secrets,
       owner: this.#p.client?.owner ?? LOCAL_OWNER,
       sessionId: this.#p.client?.sessionId,
       closed: this.#closed.signal,
@@ -240,7 +261,9 @@ export class StdioProxy {
   }
 
   /** The one place from which a confirmed call goes to the upstream. */
-  async #send(id: string, bytes: Buffer): Promise<Message> {
+  async #send(id: string, bytes: Buffer, headers: Readonly<Record<string, string>> | undefined): Promise<Message> {
+    // The file with the rules must not have any.
+    if (headers !== undefined) throw new TypeError('a server on stdio has no headers');
     if (this.#closed.signal.aborted || !this.#p.child.stdin.writable) throw new NotSentError('The server has ended.');
     const response = { ...Promise.withResolvers<Message>(), held: this.#held.get(id) };
     // From now on the MCP client's cancellation is for the upstream.
@@ -268,7 +291,9 @@ export class StdioProxy {
     }
   }
 
-  async #fromUpstream(line: Buffer): Promise<void> {
+  async #fromUpstream(bytes: Buffer): Promise<void> {
+    const line = this.#secrets.masked(bytes);
+    if (line === undefined) return;
     const waiting = this.#toUpstream.size + this.#sent.size + this.#held.size + this.#lists.size;
     const mayBeMine = waiting > 0 || line.includes(LIST_CHANGED);
     const message = mayBeMine ? readUpstreamMessage(line) : undefined;
@@ -294,6 +319,8 @@ export class StdioProxy {
     const sent = this.#sent.get(id);
     if (sent !== undefined) {
       this.#sent.delete(id);
+      // The proxy may send the call again. Until then, the MCP client's cancellation is for the proxy.
+      if (sent.held !== undefined) this.#held.set(id, sent.held);
       sent.resolve(message);
       return undefined;
     }
@@ -301,7 +328,7 @@ export class StdioProxy {
       this.#p.log('the upstream answers a call that it has not got');
       return undefined;
     }
-    return this.#lists.delete(id) ? withoutHidden(message, this.#p.rules) : bytes;
+    return this.#lists.delete(id) ? listedFor(message, this.#p.rules) : bytes;
   }
 
   /** Answers what is not passed on, so that nobody waits for it. @param of the messages, if there are any */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { type JsonNode, memberOf, stringOf } from '@postern/api/json';
+import { type JsonNode, type JsonObject, memberOf, stringOf } from '@postern/api/json';
+import { argumentsOf } from './injections.ts';
 import type { Message } from './message.ts';
 import { type Hints, hintNames, type Rules, type ToolFacts } from './rules.ts';
 
@@ -10,6 +11,8 @@ const MAX_TOOLS = 10_000;
 export interface ListedTool extends ToolFacts {
   /** Of everything that the upstream says of the tool. A yes is for this text. */
   readonly digest: string;
+  /** Names of the arguments that its schema describes. */
+  readonly argumentNames: readonly string[];
 }
 
 /** Sends a request of this proxy to the upstream. @param params as JSON text */
@@ -91,6 +94,7 @@ function toolsIn(page: Message): readonly ListedTool[] {
       {
         name,
         hints: hintsIn(page, memberOf(node, 'annotations')),
+        argumentNames: propertiesOf(node)?.members.map(member => member.name) ?? [],
         digest: hash('sha256', JSON.stringify([name, ...said]), 'base64url'),
       },
     ];
@@ -105,14 +109,62 @@ function hintsIn(page: Message, annotations: JsonNode | undefined): Hints {
   );
 }
 
-/** The answer to `tools/list` without the tools that rules hide, and otherwise as it came. */
-export function withoutHidden(page: Message, rules: Rules): Buffer {
+function propertiesOf(tool: JsonNode): JsonObject | undefined {
+  const properties = memberOf(memberOf(tool, 'inputSchema'), 'properties');
+  return properties?.type === 'object' ? properties : undefined;
+}
+
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The answer to `tools/list` without tools that rules hide and arguments that the proxy fills in, and otherwise as it came. */
+export function listedFor(page: Message, rules: Rules): Buffer {
   const list = memberOf(memberOf(page.root, 'result'), 'tools');
   if (list?.type !== 'array') return page.bytes;
-  const tools = toolsIn(page);
-  const isHidden = new Map(tools.map(tool => [tool.name, rules.decide(tool, undefined).action === 'hide']));
-  const kept = list.elements.filter(node => isHidden.get(stringOf(node, 'name') ?? '') !== true);
-  if (kept.length === list.elements.length) return page.bytes;
-  const inner = kept.map(({ start, end }) => page.text.slice(start, end)).join(',');
-  return Buffer.from(`${page.text.slice(0, list.start)}[${inner}]${page.text.slice(list.end)}`);
+  const { text } = page;
+  const tools = new Map(toolsIn(page).map(tool => [tool.name, tool]));
+  const kept = list.elements.flatMap(node => {
+    const tool = tools.get(stringOf(node, 'name') ?? '');
+    if (tool === undefined) return [text.slice(node.start, node.end)];
+    if (rules.decide(tool, undefined).action === 'hide') return [];
+    return [withoutArguments(text, node, argumentsOf(rules.injectionsOf(tool)))];
+  });
+  if (kept.length < list.elements.length)
+    return Buffer.from(`${text.slice(0, list.start)}[${kept.join(',')}]${text.slice(list.end)}`);
+  let at = 0;
+  const parts = list.elements.map(({ start, end }, index) => {
+    const before = text.slice(at, start);
+    at = end;
+    return before + kept[index];
+  });
+  const changed = parts.join('') + text.slice(at);
+  return changed === text ? page.bytes : Buffer.from(changed);
+}
+
+/** The text of a tool whose schema no longer has these arguments. */
+function withoutArguments(text: string, tool: JsonNode, names: readonly string[]): string {
+  const part = (start: number, end: number) => text.slice(start, end);
+  const edits: Edit[] = [];
+  const properties = propertiesOf(tool);
+  const members = properties?.members.filter(({ name }) => !names.includes(name)) ?? [];
+  if (properties !== undefined && members.length < properties.members.length) {
+    const inner = members.map(({ start, value }) => part(start, value.end));
+    edits.push({ ...properties, text: `{${inner.join(',')}}` });
+  }
+  const required = memberOf(memberOf(tool, 'inputSchema'), 'required');
+  if (required?.type === 'array') {
+    const others = required.elements.filter(node => node.type !== 'string' || !names.includes(node.text));
+    const inner = others.map(({ start, end }) => part(start, end));
+    if (others.length < required.elements.length) edits.push({ ...required, text: `[${inner.join(',')}]` });
+  }
+  let at = tool.start;
+  let result = '';
+  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
+    result += part(at, edit.start) + edit.text;
+    at = edit.end;
+  }
+  return result + part(at, tool.end);
 }

@@ -12,24 +12,28 @@ export interface UpstreamCommand {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string | undefined;
+  /** Whether its standard error is read here, and not that of this process. */
+  readonly isLogRead?: boolean | undefined;
 }
 
-/** An MCP server on stdio. Its standard error is that of this process. */
+/** An MCP server on stdio. */
 export class UpstreamProcess {
   readonly #child: ChildProcess;
   #stopping: Promise<void> | undefined;
   readonly stdin: Writable;
   readonly stdout: Readable;
+  /** Undefined if it is that of this process. */
+  readonly stderr: Readable | undefined;
   /** Resolves with the exit code when it has ended. */
   readonly ended: Promise<number>;
 
   /** @throws if there is no such program */
-  static async start({ command, args, env, cwd }: UpstreamCommand): Promise<UpstreamProcess> {
+  static async start({ command, args, env, cwd, isLogRead = false }: UpstreamCommand): Promise<UpstreamProcess> {
     // A group of its own: programs that start others (npx) may leave these behind.
     const child = spawn(command, args, {
       env,
       cwd,
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', isLogRead ? 'pipe' : 'inherit'],
       detached: process.platform !== 'win32',
     });
     await once(child, 'spawn');
@@ -42,6 +46,7 @@ export class UpstreamProcess {
     this.#child = child;
     this.stdin = stdin;
     this.stdout = stdout;
+    this.stderr = child.stderr ?? undefined;
     this.ended = new Promise(resolve =>
       child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128))),
     );

@@ -9,7 +9,7 @@ export type StreamEvent = EventSourceMessage;
  *
  * @throws {RangeError} for an event of more than {@link MAX_MESSAGE_BYTES}
  */
-export async function* eventsIn(body: AsyncIterable<Buffer>): AsyncGenerator<StreamEvent> {
+export async function* eventsIn(body: AsyncIterable<Buffer> | readonly Buffer[]): AsyncGenerator<StreamEvent> {
   let events: StreamEvent[] = [];
   const parser = createParser({ onEvent: event => events.push(event) });
   const decoder = new TextDecoder();

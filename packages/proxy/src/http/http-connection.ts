@@ -1,5 +1,6 @@
 import type { ClientConnection } from '../call.ts';
 import { notificationText } from '../client-requests.ts';
+import type { SentSecrets } from '../sent-secrets.ts';
 import { type AskUpstream, ToolList } from '../tool-list.ts';
 import { AddedEvents, type StreamEvent } from './events.ts';
 import type { SessionState } from './session-ids.ts';
@@ -13,6 +14,8 @@ export interface HttpConnectionOptions {
   readonly session: { readonly id: string; readonly state: SessionState } | undefined;
   /** Sends a request of this proxy as a part of this connection. */
   readonly ask: (connection: HttpConnection, ...request: Parameters<AskUpstream>) => ReturnType<AskUpstream>;
+  /** Of all connections of one person. */
+  readonly secrets: SentSecrets;
 }
 
 /** A session of an MCP client (2025-11-25), or what a person's requests without a session have in common. */
@@ -24,6 +27,7 @@ export class HttpConnection implements ClientConnection {
   readonly initialize: string | undefined;
   readonly lasts: boolean;
   readonly tools: ToolList;
+  readonly secrets: SentSecrets;
   /** Calls that have not gone to the upstream yet, by id. */
   readonly held = new Map<string, AbortController>();
   /** Whether the upstream has forgotten the session. */
@@ -35,12 +39,13 @@ export class HttpConnection implements ClientConnection {
   readonly #streams = new Set<AddedEvents>();
   #due: StreamEvent[] = [];
 
-  constructor({ owner, session, ask }: HttpConnectionOptions) {
+  constructor({ owner, session, ask, secrets }: HttpConnectionOptions) {
     this.owner = owner;
     this.sessionId = session?.id;
     this.upstreamSessionId = session?.state.id;
     this.initialize = session?.state.initialize;
     this.lasts = session !== undefined;
+    this.secrets = secrets;
     this.tools = new ToolList((method, params) => ask(this, method, params));
   }
 

@@ -1,7 +1,9 @@
 import { Agent, request as send } from 'undici';
 import { NotSentError, OutcomeUnknownError } from '../call.ts';
 import { MAX_MESSAGE_BYTES, type Message, readUpstreamMessage, whole } from '../message.ts';
+import type { SentSecrets } from '../sent-secrets.ts';
 import { eventsIn, type StreamEvent } from './events.ts';
+import { masked } from './masked-body.ts';
 
 /** How long a connection may take to open, in ms. An answer may take as long as it does. */
 const CONNECT_MS = 10_000;
@@ -20,6 +22,10 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Headers with secrets of the person. */
+  readonly injected?: Readonly<Record<string, string>> | undefined;
+  /** Hidden in the response. */
+  readonly secrets?: SentSecrets | undefined;
 }
 
 export interface UpstreamResponse {
@@ -51,23 +57,24 @@ export class HttpUpstream {
   }
 
   /** @throws {NotSentError} @throws {OutcomeUnknownError} */
-  async exchange({ method, headers, body, signal }: UpstreamRequest): Promise<UpstreamResponse> {
+  async exchange({ method, headers, body, signal, injected, secrets }: UpstreamRequest): Promise<UpstreamResponse> {
     try {
       const response = await send(this.#p.url, {
         method,
-        headers: { ...headers, ...this.#p.headers },
+        headers: { ...headers, ...this.#p.headers, ...injected },
         body: body ?? null,
         signal: signal ?? null,
         dispatcher: this.#agent,
       });
       const flat = flatHeaders(response.headers);
-      return {
+      const answered = {
         status: response.statusCode,
         headers: only(flat, RETURNED),
         sessionId: flat['mcp-session-id'],
         isStream: isStream(flat['content-type']),
         body: response.body,
       };
+      return secrets === undefined ? answered : masked(answered, secrets);
     } catch (error) {
       if (BEFORE.test(codeOf(error))) throw new NotSentError('The server cannot be reached.');
       throw new OutcomeUnknownError();
@@ -92,7 +99,8 @@ export class HttpUpstream {
       const message = response.isStream
         ? await fromStream(id, response.body, onEvent)
         : await fromJson(id, response.body);
-      if (message !== undefined) return message;
+      // A server that wants another credential has not run the call, whatever it says.
+      if (message !== undefined && response.status !== 401) return message;
     } catch {
       // The connection broke.
       throw new OutcomeUnknownError();

@@ -24,7 +24,8 @@ import {
   textOf,
   whole,
 } from '../message.ts';
-import { withoutHidden } from '../tool-list.ts';
+import { SentSecrets } from '../sent-secrets.ts';
+import { listedFor } from '../tool-list.ts';
 import { AnswerStream } from './answer-stream.ts';
 import {
   acceptsEvents,
@@ -73,6 +74,8 @@ export class ServedUpstream {
     max: MAX_CONNECTIONS,
     dispose: connection => connection.close(),
   });
+  /** By person: another connection could get what the upstream has got on one. */
+  readonly #secrets = new LRUCache<string, SentSecrets>({ max: MAX_CONNECTIONS });
   readonly #closed = new AbortController();
   #held = 0;
 
@@ -129,10 +132,17 @@ export class ServedUpstream {
     const state = id === null ? undefined : await this.#p.sessionIds.open(id, { upstream: this.#p.upstream, owner });
     if (id !== null && state === undefined) return undefined;
     const session = id === null || state === undefined ? undefined : { id, state };
-    const connection = known ?? new HttpConnection({ owner, session, ask: (...p) => this.#ask(...p) });
+    const secrets = this.#secretsBy(owner);
+    const connection = known ?? new HttpConnection({ owner, session, secrets, ask: (...p) => this.#ask(...p) });
     connection.revision = revision;
     this.#connections.set(key, connection);
     return connection;
+  }
+
+  #secretsBy(owner: string): SentSecrets {
+    const known = this.#secrets.get(owner) ?? new SentSecrets(this.#p.log);
+    this.#secrets.set(owner, known);
+    return known;
   }
 
   async #post(from: ClientRequest): Promise<Response> {
@@ -157,7 +167,7 @@ export class ServedUpstream {
     const isFree = messages.every(
       one =>
         (one.method !== 'tools/call' || this.#guard.isPassed(one, from.connection.tools)) &&
-        !(rules.hidesAny && one.method === 'tools/list'),
+        !(rules.changesLists && one.method === 'tools/list'),
     );
     if (!isFree) throw new RpcError(-32600, 'a batch with a call that needs a decision');
     return await this.#forward(from, body);
@@ -179,7 +189,7 @@ export class ServedUpstream {
         break;
       }
       case 'tools/list':
-        if (this.#p.rules.hidesAny) return await this.#list(from, message);
+        if (this.#p.rules.changesLists) return await this.#list(from, message);
         break;
       case 'tools/call':
         if (this.#guard.isPassed(message, connection.tools)) break;
@@ -204,7 +214,7 @@ export class ServedUpstream {
     if (response.status !== 200) return this.#relayed(response);
     return this.#relayed(
       response,
-      response.isStream ? withoutHiddenEvents(response.body, rules) : withoutHiddenJson(response.body, rules),
+      response.isStream ? listedEvents(response.body, rules) : listedJson(response.body, rules),
     );
   }
 
@@ -239,11 +249,16 @@ export class ServedUpstream {
       ownMeta,
       elicit: (params, until) => this.#clientRequests.elicit(connection, params, until, tell),
       notify: (method, params) => tell(notificationText(method, params)),
-      send: async bytes => {
+      send: async (bytes, injected) => {
         connection.held.delete(id);
-        const request = { method: 'POST', headers: this.#headersOf(from), body: bytes } as const;
-        // The MCP client may be gone. The call runs all the same.
-        return await this.#asked(connection, id, request, event => stream.send(event).catch(() => {}));
+        const request = { method: 'POST', headers: this.#headersOf(from), body: bytes, injected } as const;
+        try {
+          // The MCP client may be gone. The call runs all the same.
+          return await this.#asked(connection, id, request, event => stream.send(event).catch(() => {}));
+        } finally {
+          // The proxy may send the call again. Until then, the MCP client's cancellation is for the proxy.
+          if (connection.lasts) connection.held.set(id, held);
+        }
       },
     };
     try {
@@ -298,7 +313,12 @@ export class ServedUpstream {
     ends: readonly AbortSignal[] = [],
   ): Promise<UpstreamResponse> {
     const signal = AbortSignal.any([from.request.signal, ...ends]);
-    return this.#p.target.exchange({ method, headers: this.#headersOf(from), body, signal });
+    const secrets = this.#secretsOf(from.connection);
+    return this.#p.target.exchange({ method, headers: this.#headersOf(from), body, signal, secrets });
+  }
+
+  #secretsOf({ secrets }: HttpConnection): SentSecrets | undefined {
+    return this.#p.rules.injectsAny ? secrets : undefined;
   }
 
   #headersOf({ request, connection }: ClientRequest): Record<string, string> {
@@ -339,9 +359,12 @@ export class ServedUpstream {
     return this.#asked(connection, id, request, async () => {});
   }
 
-  async #asked(connection: HttpConnection, ...request: Parameters<HttpUpstream['ask']>): Promise<Message> {
+  async #asked(
+    connection: HttpConnection,
+    ...[id, request, onEvent]: Parameters<HttpUpstream['ask']>
+  ): Promise<Message> {
     try {
-      return await this.#p.target.ask(...request);
+      return await this.#p.target.ask(id, { ...request, secrets: this.#secretsOf(connection) }, onEvent);
     } catch (error) {
       const isGone =
         error instanceof NotSentError && error.status === 404 && connection.upstreamSessionId !== undefined;
@@ -355,20 +378,20 @@ function sessionHeader({ upstreamSessionId }: HttpConnection): Record<string, st
   return upstreamSessionId === undefined ? {} : { 'mcp-session-id': upstreamSessionId };
 }
 
-async function* withoutHiddenEvents(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
+async function* listedEvents(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
   for await (const event of eventsIn(body)) {
-    const data = hiddenFrom(Buffer.from(event.data), rules).toString();
+    const data = listed(Buffer.from(event.data), rules).toString();
     yield Buffer.from(eventText({ ...event, data }));
   }
 }
 
-async function* withoutHiddenJson(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
-  yield hiddenFrom(await whole(body, MAX_MESSAGE_BYTES), rules);
+async function* listedJson(body: AsyncIterable<Buffer>, rules: GuardOptions['rules']): AsyncGenerator<Buffer> {
+  yield listed(await whole(body, MAX_MESSAGE_BYTES), rules);
 }
 
-function hiddenFrom(bytes: Buffer, rules: GuardOptions['rules']): Buffer {
+function listed(bytes: Buffer, rules: GuardOptions['rules']): Buffer {
   const message = readUpstreamMessage(bytes);
-  return message !== undefined && 'root' in message ? withoutHidden(message, rules) : bytes;
+  return message !== undefined && 'root' in message ? listedFor(message, rules) : bytes;
 }
 
 /** @throws the error, if it is another one */

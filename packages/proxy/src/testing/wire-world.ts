@@ -8,9 +8,9 @@ import { linesOf } from '../message.ts';
 import { StdioProxy } from '../stdio-proxy.ts';
 
 /** The real gateway, whose one user is the person of this machine. */
-export function startGateway(): Promise<TestGateway> {
+export function startGateway(providers: readonly string[] = []): Promise<TestGateway> {
   const program = fileURLToPath(new URL('../../../../services/gateway/src/postern.ts', import.meta.url));
-  return startTestGateway({ command: [process.execPath, program, 'start'] });
+  return startTestGateway({ providers, command: [process.execPath, program, 'start'] });
 }
 
 /** One end of a stdio connection, line by line. */
@@ -81,6 +81,8 @@ export interface WireWorld extends AsyncDisposable {
   readonly client: End;
   /** Where the upstream is. */
   readonly upstream: End;
+  /** Standard error of the upstream, and what the proxy makes of it. */
+  readonly errors: End;
   readonly log: readonly string[];
   readonly code: Promise<number>;
   /** The upstream ends, as by a crash. */
@@ -99,16 +101,15 @@ export async function startWire(
   gate: GuardOptions['gate'] = NO_GATEWAY,
   upstream = 'files',
 ): Promise<WireWorld> {
-  const [toProxy, fromProxy, toUpstream, fromUpstream] = Array.from({ length: 4 }, () => new PassThrough()) as [
-    PassThrough,
-    PassThrough,
-    PassThrough,
-    PassThrough,
-  ];
+  const [toProxy, fromProxy, toUpstream, fromUpstream, fromLog, toLog] = Array.from(
+    { length: 6 },
+    () => new PassThrough(),
+  ) as [PassThrough, PassThrough, PassThrough, PassThrough, PassThrough, PassThrough];
   const ended = Promise.withResolvers<number>();
   const log: string[] = [];
   const crash = () => {
     fromUpstream.end();
+    fromLog.end();
     ended.resolve(1);
   };
   const parsed = await createRules(upstreamSchema.parse({ command: ['a program'], ...rules }));
@@ -118,9 +119,11 @@ export async function startWire(
   const proxy = new StdioProxy({
     input: toProxy,
     output: fromProxy,
+    errorOutput: toLog,
     child: {
       stdin: toUpstream,
       stdout: fromUpstream,
+      stderr: fromLog,
       ended: ended.promise,
       async stop() {
         toUpstream.end();
@@ -135,6 +138,7 @@ export async function startWire(
   return {
     client: new End(toProxy, fromProxy),
     upstream: new End(fromUpstream, toUpstream),
+    errors: new End(fromLog, toLog),
     log,
     code,
     crash,
