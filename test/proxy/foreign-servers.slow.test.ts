@@ -1,15 +1,19 @@
 /** MCP servers that others have published, directly and behind the proxy, with the MCP clients of both SDKs. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { endingWithParent, freePort } from '@postern/testkit/processes';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { blocksIn } from '../docs/support/doc-blocks.ts';
 import { accept, LocalWorld } from '../local/local-world.ts';
 import { install, runIn } from '../packages/consumer.ts';
+import { startProxyProcess, transparent } from './proxy-process.ts';
 import { drive, type Script, type Target } from './recorded-drive.ts';
 
 const VERSION = '2026.8.31';
@@ -79,6 +83,7 @@ const script: Script = {
   completion: { prompt: 'completable-prompt', argument: 'department', value: 'E' },
   missingResource: 'demo://nothing',
   root: notes,
+  isTalkative: true,
 };
 
 describe.each(['v1', 'v2'] as const)('an MCP client on SDK %s', sdk => {
@@ -87,6 +92,36 @@ describe.each(['v1', 'v2'] as const)('an MCP client on SDK %s', sdk => {
     const proxied = await drive(sdk, target(passing(commandOf(name))), script);
     expect(proxied).toEqual(direct);
     expect(direct.length).toBeGreaterThan(10);
+  });
+});
+
+describe('server-everything over HTTP', () => {
+  const stack = new AsyncDisposableStack();
+  let url: URL;
+  let urlOf: (upstream: string) => URL;
+  beforeAll(async () => {
+    const port = await freePort();
+    const [command = '', ...args] = commandOf('server-everything');
+    const child = spawn(...endingWithParent(command, [...args, 'streamableHttp']), {
+      env: { PATH: process.env['PATH'], PORT: String(port) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    stack.defer(() => void child.kill());
+    // It says so when it listens, and nothing before.
+    await once(child.stderr, 'data');
+    child.stderr.resume();
+    url = new URL(`http://127.0.0.1:${port}/mcp`);
+    const { passing, looking } = transparent;
+    const upstreams = { passing: { url: url.href, ...passing }, looking: { url: url.href, ...looking } };
+    ({ urlOf } = stack.use(await startProxyProcess(upstreams)));
+  });
+  afterAll(() => stack.disposeAsync());
+
+  test.each(['v1', 'v2'] as const)('is the same behind the proxy for an MCP client on SDK %s', async sdk => {
+    const direct = await drive(sdk, url, script);
+    for (const upstream of ['passing', 'looking'])
+      expect(await drive(sdk, urlOf(upstream), script), upstream).toEqual(direct);
+    expect(direct.length).toBeGreaterThan(50);
   });
 });
 

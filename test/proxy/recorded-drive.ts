@@ -31,6 +31,8 @@ export interface Script {
   readonly elicited?:
     | { readonly action: 'decline' }
     | { readonly action: 'accept'; readonly content: { [name: string]: string } };
+  /** Its notifications come by the clock or at random. They are left out. */
+  readonly isTalkative?: boolean;
   /** A tool that logs {@link WARM}: whatever is told outside of a call needs a stream that the MCP client has opened. */
   readonly warmUp?: string;
 }
@@ -154,7 +156,7 @@ export async function drive(sdk: Sdk, target: Target, script: Script): Promise<r
     await record('complete', () => client.complete({ ref, argument: { name: argument, value } }));
   }
   await client.close();
-  const notes = told.filter(each => !JSON.stringify(each).includes(WARM));
+  const notes = script.isTalkative === true ? [] : told.filter(each => !JSON.stringify(each).includes(WARM));
   return [...seen, { asked: steady(asked), told: steady(notes) }];
 }
 
