@@ -1,20 +1,18 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
   createMcpHandler,
-  createRequestStateCodec,
   type EventStore,
   hostHeaderValidationResponse,
   isLegacyRequest,
   localhostAllowedHostnames,
   localhostAllowedOrigins,
-  McpServer,
+  type McpServerFactory,
   originValidationResponse,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { listenHttp } from '@postern/testkit/providers';
-import { registerConformancePrompts, registerConformanceResources } from './conformance-content.ts';
-import { registerConformanceTools } from './conformance-tools.ts';
+import { conformanceServers } from './conformance-mcp-server.ts';
 
 export interface ConformanceServerOptions {
   /** Whether it looks where a request says that it comes from, as servers on loopback must. Default true. */
@@ -29,26 +27,10 @@ export interface ConformanceServer extends AsyncDisposable {
 export async function startConformanceServer({
   checksHost = true,
 }: ConformanceServerOptions = {}): Promise<ConformanceServer> {
-  const codec = createRequestStateCodec<{ round: number }>({ key: randomBytes(32) });
-  const create = (): McpServer => {
-    const mcpServer = new McpServer(
-      { name: 'conformance', version: '1.0.0' },
-      {
-        capabilities: { logging: {}, completions: {}, resources: { subscribe: true } },
-        requestState: { verify: (state, ctx) => codec.verify(state, ctx) },
-      },
-    );
-    registerConformanceTools(mcpServer, {
-      codec,
-      changes: {
-        toolsChanged: () => modern.notify.toolsChanged(),
-        promptsChanged: () => modern.notify.promptsChanged(),
-      },
-    });
-    registerConformanceResources(mcpServer);
-    registerConformancePrompts(mcpServer);
-    return mcpServer;
-  };
+  const create = conformanceServers(() => ({
+    toolsChanged: () => modern.notify.toolsChanged(),
+    promptsChanged: () => modern.notify.promptsChanged(),
+  }));
   const modern = createMcpHandler(create, { legacy: 'reject' });
   const sessions = new Sessions(create);
   const refused = (request: Request) =>
@@ -72,10 +54,10 @@ export async function startConformanceServer({
 
 /** Sessions of revision 2025-11-25. */
 class Sessions {
-  readonly #create: () => McpServer;
+  readonly #create: McpServerFactory;
   readonly #transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
 
-  constructor(create: () => McpServer) {
+  constructor(create: McpServerFactory) {
     this.#create = create;
   }
 
@@ -104,9 +86,7 @@ class Sessions {
       eventStore: storeEvents(),
       retryInterval: 10,
     });
-    const mcpServer = this.#create();
-    for (const method of ['resources/subscribe', 'resources/unsubscribe'] as const)
-      mcpServer.server.setRequestHandler(method, async () => ({}));
+    const mcpServer = await this.#create({ era: 'legacy' });
     await mcpServer.connect(transport);
     return transport;
   }
