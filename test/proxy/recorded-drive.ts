@@ -31,7 +31,7 @@ export interface Script {
   readonly elicited?:
     | { readonly action: 'decline' }
     | { readonly action: 'accept'; readonly content: { [name: string]: string } };
-  /** Its notifications come by the clock or at random. They are left out. */
+  /** Its notifications come by the clock or at random, and are left out. It may ask the same twice, which counts once. */
   readonly isTalkative?: boolean;
   /** A tool that logs {@link WARM}: whatever is told outside of a call needs a stream that the MCP client has opened. */
   readonly warmUp?: string;
@@ -157,7 +157,9 @@ export async function drive(sdk: Sdk, target: Target, script: Script): Promise<r
   }
   await client.close();
   const notes = script.isTalkative === true ? [] : told.filter(each => !JSON.stringify(each).includes(WARM));
-  return [...seen, { asked: steady(asked), told: steady(notes) }];
+  const distinct = new Set(asked.map(each => JSON.stringify(steady(each))));
+  const asks = script.isTalkative === true ? [...distinct] : steady(asked);
+  return [...seen, { asked: asks, told: steady(notes) }];
 }
 
 function callTool(client: Client | ClientV1, name: string, args: object, onprogress?: (each: unknown) => void) {
