@@ -65,23 +65,37 @@ export function registerFormTools(mcpServer: McpServer): void {
       ],
     };
   };
-  mcpServer.registerTool('test_elicitation', { inputSchema: z.object({ message: z.string() }) }, ({ message }) =>
-    form(message, userSchema),
+  mcpServer.registerTool(
+    'test_elicitation',
+    { description: 'asks for a user', inputSchema: z.object({ message: z.string() }) },
+    ({ message }) => form(message, userSchema),
   );
-  mcpServer.registerTool('test_elicitation_sep1034_defaults', {}, () => form('Check your profile', defaultsSchema));
-  mcpServer.registerTool('test_elicitation_sep1330_enums', {}, () => form('Choose', enumsSchema));
+  mcpServer.registerTool('test_elicitation_sep1034_defaults', { description: 'asks with defaults' }, () =>
+    form('Check your profile', defaultsSchema),
+  );
+  mcpServer.registerTool('test_elicitation_sep1330_enums', { description: 'asks with enumerations' }, () =>
+    form('Choose', enumsSchema),
+  );
 
-  mcpServer.registerTool('test_input_required_result_elicitation', {}, async ({ mcpReq }) => {
-    const user = acceptedContent(mcpReq.inputResponses, 'user_name', nameSchema);
-    if (user === undefined) return ask('user_name', 'What is your name?', nameSchema);
-    return { content: [{ type: 'text', text: `Hello, ${user.name}!` }] };
-  });
+  mcpServer.registerTool(
+    'test_input_required_result_elicitation',
+    { description: 'asks for a name' },
+    async ({ mcpReq }) => {
+      const user = acceptedContent(mcpReq.inputResponses, 'user_name', nameSchema);
+      if (user === undefined) return ask('user_name', 'What is your name?', nameSchema);
+      return { content: [{ type: 'text', text: `Hello, ${user.name}!` }] };
+    },
+  );
 
-  mcpServer.registerPrompt('test_input_required_result_prompt', {}, async ({ mcpReq }) => {
-    const given = acceptedContent(mcpReq.inputResponses, 'user_context', contextSchema);
-    if (given === undefined) return ask('user_context', 'What context should the prompt use?', contextSchema);
-    return { messages: [{ role: 'user', content: { type: 'text', text: given.context } }] };
-  });
+  mcpServer.registerPrompt(
+    'test_input_required_result_prompt',
+    { description: 'asks for a context' },
+    async ({ mcpReq }) => {
+      const given = acceptedContent(mcpReq.inputResponses, 'user_context', contextSchema);
+      if (given === undefined) return ask('user_context', 'What context should the prompt use?', contextSchema);
+      return { messages: [{ role: 'user', content: { type: 'text', text: given.context } }] };
+    },
+  );
 }
 
 function ask(key: string, message: string, requestedSchema: z.ZodObject): InputRequiredResult {

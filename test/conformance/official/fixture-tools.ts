@@ -21,12 +21,12 @@ const declaredSchema = z.object({
 });
 
 /** Whether sampling is all that can be asked of this MCP client. */
-function declaresSamplingOnly({ mcpReq }: ServerContext): boolean {
+export function declaresSamplingOnly({ mcpReq }: ServerContext): boolean {
   const { sampling, elicitation } = declaredSchema.parse(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY];
   return sampling !== undefined && elicitation === undefined;
 }
 
-const samplingRequest = (text: string, maxTokens: number) =>
+export const samplingRequest = (text: string, maxTokens: number) =>
   inputRequired.createMessage({ messages: [{ role: 'user', content: { type: 'text', text } }], maxTokens });
 
 const nameSchema = z.object({ name: z.string() });
@@ -77,34 +77,51 @@ export function registerFixtureTools(
     });
   });
 
-  mcpServer.registerTool('test_input_required_result_sampling', {}, async ({ mcpReq }) => {
-    const answer = inputResponse(mcpReq.inputResponses, 'capital_question');
-    if (answer.kind === 'sampling') return say(JSON.stringify(answer.result.content));
-    return inputRequired({
-      inputRequests: { capital_question: samplingRequest('What is the capital of France?', 100) },
-    });
-  });
+  registerInputTools(mcpServer, codec);
+}
 
-  mcpServer.registerTool('test_input_required_result_list_roots', {}, async ({ mcpReq }) => {
-    const answer = inputResponse(mcpReq.inputResponses, 'client_roots');
-    if (answer.kind === 'roots') return say(answer.roots.map(({ uri }) => uri).join(' '));
-    return inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } });
-  });
+/** Sampling and roots, alone and together with a form: the SDK's. */
+export function registerInputTools(mcpServer: McpServer, codec: RequestStateCodec<{ round: number }>): void {
+  mcpServer.registerTool(
+    'test_input_required_result_sampling',
+    { description: 'asks for a sample' },
+    async ({ mcpReq }) => {
+      const answer = inputResponse(mcpReq.inputResponses, 'capital_question');
+      if (answer.kind === 'sampling') return say(JSON.stringify(answer.result.content));
+      return inputRequired({
+        inputRequests: { capital_question: samplingRequest('What is the capital of France?', 100) },
+      });
+    },
+  );
 
-  mcpServer.registerTool('test_input_required_result_multiple_inputs', {}, async ctx => {
-    const { inputResponses, requestState } = ctx.mcpReq;
-    const isComplete =
-      inputResponse(inputResponses, 'user_name').kind === 'elicit' &&
-      inputResponse(inputResponses, 'greeting').kind === 'sampling' &&
-      inputResponse(inputResponses, 'client_roots').kind === 'roots';
-    if (isComplete && requestState<{ round: number }>()?.round === 1) return say('all three answered');
-    return inputRequired({
-      inputRequests: {
-        user_name: nameRequest(),
-        greeting: samplingRequest('Generate a greeting', 50),
-        client_roots: inputRequired.listRoots(),
-      },
-      requestState: await codec.mint({ round: 1 }, ctx),
-    });
-  });
+  mcpServer.registerTool(
+    'test_input_required_result_list_roots',
+    { description: 'asks for roots' },
+    async ({ mcpReq }) => {
+      const answer = inputResponse(mcpReq.inputResponses, 'client_roots');
+      if (answer.kind === 'roots') return say(answer.roots.map(({ uri }) => uri).join(' '));
+      return inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } });
+    },
+  );
+
+  mcpServer.registerTool(
+    'test_input_required_result_multiple_inputs',
+    { description: 'asks for three things' },
+    async ctx => {
+      const { inputResponses, requestState } = ctx.mcpReq;
+      const isComplete =
+        inputResponse(inputResponses, 'user_name').kind === 'elicit' &&
+        inputResponse(inputResponses, 'greeting').kind === 'sampling' &&
+        inputResponse(inputResponses, 'client_roots').kind === 'roots';
+      if (isComplete && requestState<{ round: number }>()?.round === 1) return say('all three answered');
+      return inputRequired({
+        inputRequests: {
+          user_name: nameRequest(),
+          greeting: samplingRequest('Generate a greeting', 50),
+          client_roots: inputRequired.listRoots(),
+        },
+        requestState: await codec.mint({ round: 1 }, ctx),
+      });
+    },
+  );
 }

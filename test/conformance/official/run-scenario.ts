@@ -37,8 +37,14 @@ export async function listScenarios(): Promise<string> {
 }
 
 /** Runs one scenario of the official suite against an MCP endpoint. @throws when it leaves no result */
-export async function runOfficialScenario(name: string, url: URL): Promise<readonly Check[]> {
-  return await checksOf(['server', '--url', url.href, '--scenario', name]);
+export async function runOfficialScenario(name: string, url: URL, revision?: string): Promise<readonly Check[]> {
+  const at = revision === undefined ? [] : ['--spec-version', revision];
+  return await checksOf(['server', '--url', url.href, '--scenario', name, ...at]);
+}
+
+/** Runs all scenarios of a revision against an MCP endpoint, also those that are not required. @returns what each has checked */
+export async function runOfficialSuite(revision: string, url: URL): Promise<ReadonlyMap<string, readonly Check[]>> {
+  return await resultsOf(['server', '--url', url.href, '--requirements', revision]);
 }
 
 /** Where the MCP client that is tested lives; the suite starts it with the URL of its own MCP server. */
@@ -52,12 +58,22 @@ export async function runOfficialClientScenario(name: string, revision: string):
 }
 
 async function checksOf(args: readonly string[]): Promise<readonly Check[]> {
+  const [checks] = (await resultsOf(args)).values();
+  return checks ?? [];
+}
+
+/** @throws when there is no result */
+async function resultsOf(args: readonly string[]): Promise<ReadonlyMap<string, readonly Check[]>> {
   const directory = await mkdtemp(join(tmpdir(), 'postern-conformance-'));
   try {
     const { output } = await conformance([...args, '--output-dir', directory]);
-    const [result] = await readdir(directory);
-    if (result === undefined) throw new Error(`no result: ${output}`);
-    return checksSchema.parse(JSON.parse(await readFile(join(directory, result, 'checks.json'), 'utf8')));
+    const folders = await readdir(directory);
+    if (folders.length === 0) throw new Error(`no result: ${output}`);
+    const results = folders.map(async folder => {
+      const text = await readFile(join(directory, folder, 'checks.json'), 'utf8');
+      return [folder.replace(/^server-|-\d{4}-\d\d-\d\dT[\dZ-]+$/g, ''), checksSchema.parse(JSON.parse(text))] as const;
+    });
+    return new Map(await Promise.all(results));
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -23,7 +23,7 @@ export async function readPost(request: Request, maxBytes: number): Promise<Buff
     return await whole(chunksOf(request), maxBytes);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return rpcResponse(413, new RpcError(-32600, 'Request body too large'), { connection: 'close' });
+    return rpcResponse(413, new RpcError(-32600, 'Request body too large'), { headers: { connection: 'close' } });
   }
 }
 
@@ -82,10 +82,17 @@ function decoded(value: string | null): string | undefined {
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
 }
 
+interface RpcResponseOptions {
+  /** Of the JSON-RPC request, as JSON text, if it is known. */
+  readonly id?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** An error that concerns the HTTP request. */
-export function rpcResponse(status: number, error: RpcError, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(errorText('null', error), {
-    status,
-    headers: { 'content-type': 'application/json', ...headers },
-  });
+export function rpcResponse(
+  status: number,
+  error: RpcError,
+  { id = 'null', headers }: RpcResponseOptions = {},
+): Response {
+  return new Response(errorText(id, error), { status, headers: { 'content-type': 'application/json', ...headers } });
 }

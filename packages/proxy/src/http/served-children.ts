@@ -85,13 +85,18 @@ export class ServedChildren {
   ): Promise<Response> {
     const body = await readPost(request, this.#p.maxBodyBytes);
     if (body instanceof Response) return body;
+    let id: string | undefined;
     try {
       const message = readClientMessage(body, false);
       if (!('root' in message)) throw new RpcError(-32600, 'a batch');
+      id = message.id;
       if (known === undefined && message.method !== 'initialize') return needsSession();
       const session = known ?? (await this.#open(authInfo));
       if (session === undefined)
-        return rpcResponse(503, new RpcError(-32603, 'No server can be started'), { 'retry-after': '30' });
+        return rpcResponse(503, new RpcError(-32603, 'No server can be started'), {
+          id,
+          headers: { 'retry-after': '30' },
+        });
       const response = session.post(message, { mayStream: acceptsEvents(request), signal: request.signal });
       const { status, headers, body: answer } = await this.#used(session, response);
       return new Response(answer, {
@@ -101,7 +106,7 @@ export class ServedChildren {
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       this.#p.log('message of the MCP client refused', { error: error.message });
-      return rpcResponse(400, error);
+      return rpcResponse(400, error, { id });
     }
   }
 

@@ -149,15 +149,17 @@ export class ServedUpstream {
     const { request } = from;
     const body = await readPost(request, this.#p.maxBodyBytes);
     if (body instanceof Response) return body;
+    let id: string | undefined;
     try {
       const message = readClientMessage(body, false);
       if (!('root' in message)) return await this.#postBatch(from, message, body);
+      id = message.id;
       refuseOtherHeaders(request.headers, message);
       return await this.#postOne(from, message);
     } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
+      if (!(error instanceof RpcError)) return unreachable(error, id);
       this.#p.log('message of the MCP client refused', { error: error.message });
-      return rpcResponse(400, error);
+      return rpcResponse(400, error, { id });
     }
   }
 
@@ -264,7 +266,9 @@ export class ServedUpstream {
     try {
       const answer = await this.#guard.answer(call);
       if (answer === undefined)
-        return await stream.adopt(await this.#forward(from, message.bytes, message).catch(unreachable));
+        return await stream.adopt(
+          await this.#forward(from, message.bytes, message).catch(error => unreachable(error, id)),
+        );
       if (connection.isGone) return stream.end(errorText('null', new RpcError(-32001, 'Session not found')), 404);
       stream.end(rendered(id, answer, ownMeta !== undefined));
     } catch (error) {
@@ -395,8 +399,8 @@ function listed(bytes: Buffer, rules: GuardOptions['rules']): Buffer {
 }
 
 /** @throws the error, if it is another one */
-function unreachable(error: unknown): Response {
+function unreachable(error: unknown, id?: string): Response {
   if (error instanceof NotSentError || error instanceof OutcomeUnknownError)
-    return rpcResponse(502, new RpcError(-32603, error.message));
+    return rpcResponse(502, new RpcError(-32603, error.message), { id });
   throw error;
 }
