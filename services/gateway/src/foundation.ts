@@ -10,9 +10,8 @@ import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.t
 import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/caller-auth.ts';
 import { createObservation, type Observation } from './observation.ts';
 import type { AuditSink } from './platform/audit/audit-events.ts';
-import { type AuditLog, createAuditLog, createAuditStream } from './platform/audit/audit-log.ts';
+import { type AuditLog, createAuditLog, createAuditStream, createRefreshCounter } from './platform/audit/audit-log.ts';
 import { type Pseudonyms, pseudonymsOf } from './platform/audit/pseudonyms.ts';
-import { createRefreshCounter } from './platform/audit/refresh-counter.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { hasKeyService } from './platform/config/vault-config.ts';
 import type { Asset } from './platform/http/static-assets.ts';

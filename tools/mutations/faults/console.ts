@@ -61,7 +61,7 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an unconfirmed batch of refreshes is forgotten',
     breaks: 'S170',
-    file: 'services/gateway/src/platform/audit/refresh-counter.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: '        await p.counts.add(writer, batch);\n        batches.shift();',
     replacement: '        batches.shift();\n        await p.counts.add(writer, batch);',
     foundBy: ['services/gateway/src/platform/audit/refresh-counter.test.ts'],
