@@ -14,8 +14,13 @@ import { notFoundPage, signedOutPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser-cookies.ts';
-import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
-import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
+import {
+  assertNoPrefetch,
+  assertSameOrigin,
+  BASE_FORM_LIMITS,
+  PageError,
+  readFormBody,
+} from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import type { AuditLog } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';

@@ -16,8 +16,7 @@ import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { requestContext } from '../platform/http/request-context.ts';
 import { visitorOf } from './browser-cookies.ts';
-import { formLimitsOf, readFormBody } from './form-body.ts';
-import { assertSameOrigin, PageError } from './page-request.ts';
+import { assertSameOrigin, formLimitsOf, PageError, readFormBody } from './page-request.ts';
 import type { PageKit } from './page-views.ts';
 
 export interface ById {
