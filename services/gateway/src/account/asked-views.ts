@@ -1,7 +1,6 @@
 import type { Elicitation } from '@postern/elicitation';
 import type { AnsweredAbout, WaitingAbout } from '@postern/pages';
-import type { PageViews } from '../pages/page-views.ts';
-import { amountView } from '../payments/payment-pages.ts';
+import { amountView, type PageViews } from '../pages/page-views.ts';
 
 /** What an open elicitation asks for, as `/me` shows it. */
 export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'providerName'>): WaitingAbout {

@@ -1,5 +1,6 @@
 import type { LocalizedText, ProviderConfig, ProviderRegistry } from '@postern/authorization';
 import {
+  type Amount,
   askDigest,
   type BrowserSession,
   type Clock,
@@ -11,6 +12,7 @@ import {
   type Kind,
 } from '@postern/elicitation';
 import {
+  type AmountView,
   type ConnectedAccountView,
   chooseLocale,
   displayHost,
@@ -29,6 +31,7 @@ import {
   type TextIn,
   type WayBackView,
 } from '@postern/pages';
+import { decimalsOf } from '@postern/payment';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { mayAsk, mayRead, mayUse, payeeOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
@@ -359,4 +362,11 @@ function timeZoneOf(written: string | undefined): string | undefined {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+}
+
+/** @throws TypeError for an unknown currency, which the API never accepts */
+export function amountView({ currency, minorUnits }: Amount): AmountView {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new TypeError('a currency without a minor unit');
+  return { currency, minorUnits, decimals };
 }
