@@ -1,17 +1,14 @@
 import { type Elicitation, LISTED_PAYMENTS, type Stores } from '@postern/elicitation';
-import { historyPage, type RefundView } from '@postern/pages';
+import { type AnsweredAbout, historyPage, type RefundView, type WaitingAbout } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { PageError } from '../pages/page-request.ts';
-import type { PageKit } from '../pages/page-views.ts';
+import { amountView, type PageKit, type PageViews } from '../pages/page-views.ts';
 import { paidView, refundViews } from '../payments/payment-pages.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
+import { elicitationPath, mePaths, receiptPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
-import { answeredAbout } from './asked-views.ts';
-
-export const HISTORY_PATH = '/me/history';
 
 export interface MeHistoryRoutesDeps extends AccountGuardDeps, AccountScopeDeps {
   readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention' | 'payment'>;
@@ -41,7 +38,7 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
     return (await deps.stores.payments.list(elicitationId)).flatMap(refundViews);
   }
 
-  app.get(HISTORY_PATH, (request, reply) =>
+  app.get(mePaths.history, (request, reply) =>
     guardGet(request, reply, async browserSession => {
       const query = querySchema.safeParse(request.query);
       if (!query.success) throw new PageError('bad_request');
@@ -58,8 +55,8 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
             .filter(({ elicitationId }) => !listed.has(elicitationId))
             .flatMap(of => paidView(of, views)),
           paymentsKeptDays: deps.config.payment.retentionDays,
-          ...(page > 1 && { newerHref: page === 2 ? HISTORY_PATH : `${HISTORY_PATH}?page=${page - 1}` }),
-          ...(hasMore && { olderHref: `${HISTORY_PATH}?page=${page + 1}` }),
+          ...(page > 1 && { newerHref: page === 2 ? mePaths.history : `${mePaths.history}?page=${page - 1}` }),
+          ...(hasMore && { olderHref: `${mePaths.history}?page=${page + 1}` }),
           answered: await Promise.all(
             ended.map(async elicitation => ({
               mcpServerName: views.mcpServerName(elicitation.mcpServerId),
@@ -82,3 +79,33 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
 
 const hasReceipt = ({ status, request }: Elicitation) =>
   status === 'completed' && (request.kind === 'payment' || request.kind === 'confirmation');
+
+/** What an open elicitation asks for, as `/me` shows it. */
+export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'providerName'>): WaitingAbout {
+  switch (request.kind) {
+    case 'authorization':
+      return {
+        kind: request.kind,
+        providerName: views.providerName(request.provider),
+        ...(request.scopes.length === 0 ? {} : { permissions: request.scopes.length }),
+      };
+    case 'payment':
+      return paymentAbout(request);
+    case 'confirmation':
+      return { kind: request.kind, title: request.terms.title };
+    case 'credential':
+      return { kind: request.kind, title: request.title };
+    case 'form':
+      return { kind: request.kind, title: request.title };
+  }
+}
+
+/** What an ended elicitation was about, as the history shows it. */
+export function answeredAbout(elicitation: Elicitation, views: Pick<PageViews, 'providerName'>): AnsweredAbout {
+  const about = waitingAbout(elicitation, views);
+  return about.kind === 'authorization' ? { kind: about.kind, providerName: about.providerName } : about;
+}
+
+function paymentAbout({ terms }: Extract<Elicitation['request'], { kind: 'payment' }>) {
+  return { kind: 'payment', amount: amountView(terms.amount), payeeName: terms.payee.name } as const;
+}
