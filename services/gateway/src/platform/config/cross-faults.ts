@@ -4,9 +4,8 @@ import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
 import type { ConfigFault } from './config-error.ts';
 import type { ParsedConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './config-values.ts';
-import type { McpServerConfig } from './mcp-server-config.ts';
+import { leavesRoom, type McpServerConfig } from './mcp-server-config.ts';
 import { redisFaults } from './redis-config.ts';
-import { leavesRoom } from './storage-quota.ts';
 import { storeFaults } from './store-capabilities.ts';
 import { isLocalKey, vaultFaults } from './vault-config.ts';
 
