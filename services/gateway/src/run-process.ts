@@ -218,6 +218,8 @@ async function openLocal(p: {
     logFile: personal?.logFile,
     isPersonal: personal !== undefined,
     env: process.env,
+    // Loaded for the first command only: it is much of the code.
+    runCli: async (args, io) => (await import('./cli/run-cli.ts')).runCli(args, io),
   });
   try {
     const server = await startLocalServer({

@@ -1,5 +1,3 @@
-export { MAX_FIND_TEXT as MAX_TEXT } from '@postern/api/admin';
-
 import {
   type Elicitation,
   type ElicitationId,
