@@ -11,7 +11,6 @@ import {
 import type { ElicitationStore } from '@postern/elicitation';
 import type { FastifyInstance } from 'fastify';
 import type { Channels } from '../call-channels.ts';
-import type { GatewayConfig } from '../config/config-schema.ts';
 import { packageVersion } from '../package-version.ts';
 import { createExportAgent } from './export-agent.ts';
 import { Spans } from './spans.ts';
@@ -27,13 +26,20 @@ export interface Telemetry extends AsyncDisposable {
   readonly traceRequests: (scope: FastifyInstance, p: TracedScope) => void;
 }
 
+export interface TelemetryConfig {
+  readonly otlpEndpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly serviceName: string;
+  readonly sampleRatio: number;
+}
+
 /** Timeout of the collector. Spans that it does not accept in time are lost; no request waits for it. */
 const EXPORT_MS = 5_000;
 
 /**
  * Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON). Disposing sends the remaining spans, within the timeout.
  */
-export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>, channels: Channels): Telemetry {
+export function startTelemetry(config: TelemetryConfig, channels: Channels): Telemetry {
   const contexts = new AsyncLocalStorage<Context>();
   const exporter = new OTLPTraceExporter({
     url: `${config.otlpEndpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
