@@ -381,7 +381,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'a webhook secret may be short',
     breaks: 'S56',
-    file: 'services/gateway/src/platform/config/webhook-config.ts',
+    file: 'services/gateway/src/platform/config/webhook-signer.ts',
     original: 'if (bytes.byteLength < MIN_SECRET_BYTES || bytes',
     replacement: 'if (bytes',
     foundBy: ['services/gateway/src/platform/config/webhook-signer.test.ts'],

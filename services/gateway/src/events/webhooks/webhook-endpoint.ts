@@ -1,6 +1,6 @@
 import type { FeedEvent } from '@postern/elicitation';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
-import type { WebhookSigner } from '../../platform/config/webhook-config.ts';
+import type { WebhookSigner } from '../../platform/config/webhook-signer.ts';
 import type { ElicitationWebhookEvent } from './webhook-request.ts';
 
 /** A configured receiver. */

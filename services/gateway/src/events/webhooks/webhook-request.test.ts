@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
-import { hmacSigner } from '../../platform/config/webhook-config.ts';
+import { hmacSigner } from '../../platform/config/webhook-signer.ts';
 import { type WebhookEvent, webhookRequest } from './webhook-request.ts';
 
 const event: WebhookEvent = {

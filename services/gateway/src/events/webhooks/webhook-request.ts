@@ -6,7 +6,7 @@ import type {
   PasskeyAnnouncement,
   PaymentEventType,
 } from '@postern/elicitation';
-import type { WebhookSigner } from '../../platform/config/webhook-config.ts';
+import type { WebhookSigner } from '../../platform/config/webhook-signer.ts';
 
 /** The payload for the receiver of an MCP server. Contains no user, message or outcome, so nothing here is secret. */
 export interface ElicitationWebhookEvent {

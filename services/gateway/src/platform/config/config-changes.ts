@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GatewayConfig } from './config-schema.ts';
-import type { WebhookSigner } from './webhook-config.ts';
+import type { WebhookSigner } from './webhook-signer.ts';
 
 /**
  * What belongs to the process, by path: its listeners, what it keeps and for how long, its keys, what others know it by, and what it

@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:
 import { inspect } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { ed25519Signer, hmacSigner, WebhookKeyError } from './webhook-config.ts';
+import { ed25519Signer, hmacSigner, WebhookKeyError } from './webhook-signer.ts';
 
 const content = { webhookId: 'ev_00a.3', timestamp: 1_767_225_600, body: '{"type":"elicitation.completed"}' };
 const pair = generateKeyPairSync('ed25519');
