@@ -16,8 +16,7 @@ import {
 import { createRegisteredNames, namesIn, type RegisteredNames } from './mcp-servers/confusable-names.ts';
 import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/registered-mcp-server.ts';
 import { createPayments, type Payments } from './payments/create-payments.ts';
-import { elicitationAudit } from './platform/audit/audit-log.ts';
-import { announcementsOf } from './platform/audit/pseudonyms.ts';
+import { announcementsOf, elicitationAudit } from './platform/audit/audit-log.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/vault-config.ts';
 import { createGatewayProof } from './platform/http/gateway-proof.ts';

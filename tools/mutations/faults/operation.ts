@@ -690,7 +690,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'pseudonyms of the log are made without the key',
     breaks: 'S67',
-    file: 'services/gateway/src/platform/audit/pseudonyms.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: "createHmac('sha256', key)",
     replacement: "createHmac('sha256', '')",
     foundBy: ['services/gateway/src/platform/logger.test.ts'],

@@ -2,7 +2,7 @@ import type { Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Network } from '../platform/store/network.ts';
 import type { AdminProcess } from './admin-audit.ts';

@@ -10,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { type ConnectionSearchDeps, createConnectionSearch, type DisconnectTarget } from './connection-search.ts';

@@ -1,7 +1,9 @@
 import { type AuditEvent, digestOf, type LossReason, type PaymentEventType, type Subject } from '@postern/elicitation';
 import type { VaultErrorCode } from '@postern/vault';
 import type { Instruments } from '../metrics/instruments.ts';
-import type { Pseudonyms } from './pseudonyms.ts';
+
+/** Returns the pseudonym of a user in the audit log, always the same for the same subject. */
+export type Pseudonyms = (subject: Subject) => string;
 
 /** Who caused an event whose line does not say so with `operator` or `by`. */
 type Cause = 'person' | 'visitor' | 'mcp_server' | 'gateway';

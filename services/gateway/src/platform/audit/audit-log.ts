@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import {
   type Audit,
   type AuditEvent,
@@ -11,8 +12,10 @@ import {
   type RefreshBatch,
   type RefreshCount,
   type Stores,
+  type Subject,
   systemEntropy,
 } from '@postern/elicitation';
+import { sharedKeyFor, type VaultConfig } from '../config/vault-config.ts';
 import { outsideRequests, requestContext, requestFields } from '../http/request-context.ts';
 import { instance, type Logger, safeError } from '../logger.ts';
 import {
@@ -22,8 +25,8 @@ import {
   type AuditSink,
   auditEvents,
   auditRecordOf,
+  type Pseudonyms,
 } from './audit-events.ts';
-import type { Pseudonyms } from './pseudonyms.ts';
 
 /** Records audit events in the log and in every sink. */
 export interface AuditLog {
@@ -280,4 +283,42 @@ export function createRefreshCounter(p: {
       clearTimeout(timer);
     },
   };
+}
+
+/** In base64url characters: 96 bits. */
+const LENGTH = 16;
+
+/** A keyed hash: without the key, a pseudonym cannot be matched even against a list of known subjects. @internal */
+export function createPseudonyms(key: Uint8Array): Pseudonyms {
+  /** Caches by object, because the same subject object is logged repeatedly. */
+  const known = new WeakMap<Subject, string>();
+  return subject => {
+    let pseudonym = known.get(subject);
+    if (pseudonym === undefined) {
+      const named = JSON.stringify([subject.issuer, subject.subject]);
+      pseudonym = createHmac('sha256', key).update(named).digest('base64url').slice(0, LENGTH);
+      known.set(subject, pseudonym);
+    }
+    return pseudonym;
+  };
+}
+
+/**
+ * Uses the configured key, or a key derived from the shared secret: all replicas derive the same key, and adding a vault key in front
+ * does not change it.
+ */
+export function pseudonymsOf(config: {
+  readonly audit: { readonly pseudonymKey?: Uint8Array | undefined };
+  readonly vault: VaultConfig;
+}): Pseudonyms {
+  if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
+  return createPseudonyms(sharedKeyFor(config, 'postern audit pseudonyms, 1'));
+}
+
+/** Returns the pseudonym for webhooks about a user's passkeys; undefined without operator webhooks. */
+export function announcementsOf(
+  { operatorWebhooks }: { readonly operatorWebhooks: readonly unknown[] },
+  pseudonym: Pseudonyms,
+): (subject: Subject) => string | undefined {
+  return operatorWebhooks.length === 0 ? () => undefined : pseudonym;
 }
