@@ -9,14 +9,8 @@ import { createPatterns, type Patterns } from './entries/patterns.ts';
 import { type ApiKeyWatch, startApiKeyWatch } from './mcp-servers/api-key-list.ts';
 import { createApiKeyUses, type NoteApiKeyUse } from './mcp-servers/caller-auth.ts';
 import { createObservation, type Observation } from './observation.ts';
-import type { AuditSink, Pseudonyms } from './platform/audit/audit-events.ts';
-import {
-  type AuditLog,
-  createAuditLog,
-  createAuditStream,
-  createRefreshCounter,
-  pseudonymsOf,
-} from './platform/audit/audit-log.ts';
+import type { AuditLog, AuditSink, Pseudonyms } from './platform/audit/audit-events.ts';
+import { createAuditLog, createAuditStream, createRefreshCounter, pseudonymsOf } from './platform/audit/audit-log.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { hasKeyService } from './platform/config/vault-config.ts';
 import type { Asset } from './platform/http/static-assets.ts';

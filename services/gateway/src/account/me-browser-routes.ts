@@ -5,7 +5,7 @@ import { type AccountGuardDeps, createAccountGuard } from '../identity/account-g
 import { longestSessionMs } from '../identity/create-browser-session.ts';
 import { createProviderLogout, type ProviderLogoutDeps } from '../identity/logout.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { mePaths } from '../platform/http/public-urls.ts';
 

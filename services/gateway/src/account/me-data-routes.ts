@@ -12,7 +12,7 @@ import type { Disconnected, Disconnection } from '../authorization/disconnection
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { mePaths } from '../platform/http/public-urls.ts';
 import { createErasure, type ErasureDeps } from './account-erasure.ts';

@@ -16,7 +16,7 @@ import {
 } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { deviceContext } from '../sealing/seal-contexts.ts';
 import { providerOf } from './authorization-start.ts';

@@ -25,7 +25,7 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import { visitorIn, visitorOf } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext, verificationContext } from '../sealing/seal-contexts.ts';

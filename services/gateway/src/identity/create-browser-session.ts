@@ -7,7 +7,7 @@ import {
   type Stores,
   shardOf,
 } from '@postern/elicitation';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 
 /** The longest time that a browser session can last, in milliseconds. */

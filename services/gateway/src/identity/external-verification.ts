@@ -22,7 +22,7 @@ import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { OAuthCallback } from '../authorization/oauth-callback.ts';
 import { asConfigured, mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationUrl } from '../platform/http/public-urls.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';

@@ -22,7 +22,7 @@ import {
   readFormBody,
 } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { elicitationPath, postLogoutRedirectUriOf } from '../platform/http/public-urls.ts';

@@ -13,7 +13,7 @@ import type { Vault } from '@postern/vault';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { LOGIN_TRANSACTION_SECONDS } from '../pages/browser-cookies.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { signInRedirectUriOf } from '../platform/http/public-urls.ts';
 import { identified, networkOf } from '../platform/http/unknown-callers.ts';

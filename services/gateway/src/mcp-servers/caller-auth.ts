@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Clock, hourOf, type Stores } from '@postern/elicitation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
 import { nameApiKey } from '../platform/http/request-context.ts';
 import { identified } from '../platform/http/unknown-callers.ts';

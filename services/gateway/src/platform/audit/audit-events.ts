@@ -606,6 +606,12 @@ export interface AuditRecord {
   readonly [field: string]: unknown;
 }
 
+/** Records audit events in the log and in every sink. */
+export interface AuditLog {
+  /** @param fields may have further members: only those of the table of events are in the line */
+  record<Name extends AuditEventName>(event: Name, fields: AuditFields<Name>): void;
+}
+
 /** Receives every audit event in addition to the log. Must neither throw nor block. */
 export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
 

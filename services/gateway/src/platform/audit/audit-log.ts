@@ -21,18 +21,12 @@ import { instance, type Logger, safeError } from '../logger.ts';
 import {
   type AuditEventEntry,
   type AuditEventName,
-  type AuditFields,
+  type AuditLog,
   type AuditSink,
   auditEvents,
   auditRecordOf,
   type Pseudonyms,
 } from './audit-events.ts';
-
-/** Records audit events in the log and in every sink. */
-export interface AuditLog {
-  /** @param fields may have further members: only those of the table of events are in the line */
-  record<Name extends AuditEventName>(event: Name, fields: AuditFields<Name>): void;
-}
 
 export function createAuditLog(
   logger: Logger,
