@@ -19,7 +19,7 @@ import type {
   Verbs,
 } from '../ask/verbs.ts';
 import { InvalidRequestStateError, invalidOptions, PosternUsageError, parseStrictly } from '../errors.ts';
-import { admitted } from '../http/origin-check.ts';
+import { admitted } from '../http/admission.ts';
 import { forHandler, runTool, type ToolOutcome } from '../run/handler.ts';
 import type { Environment, ToolRun } from '../run/run.ts';
 import {
