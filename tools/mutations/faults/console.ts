@@ -188,7 +188,7 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an endpoint whose deliveries all retry is green',
     breaks: 'S209',
-    file: 'services/gateway/src/console/sections/webhooks.ts',
+    file: 'services/gateway/src/console/shown-records.ts',
     original: "return delayed > 0 || failingSince !== undefined ? 'retrying' : word;",
     replacement: 'return word;',
     foundBy: ['services/gateway/src/console/sections/overview.test.ts'],

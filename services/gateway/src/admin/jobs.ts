@@ -227,3 +227,5 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
     },
   };
 }
+
+export type DisconnectPlan = Awaited<ReturnType<ReturnType<typeof createJobs>['planDisconnect']>>;

@@ -7,7 +7,7 @@ import { consolePage, type SignedInPage } from '../pages/layout.ts';
 import { code, link, status, table, time } from '../pages/parts.ts';
 import type { Role } from '../roles.ts';
 import { type ConsoleRoute, forRole } from '../section.ts';
-import { AUDIT_CAPTION, auditColumns } from './audit.ts';
+import { AUDIT_CAPTION, auditColumns } from '../shown-records.ts';
 
 const form = z.strictObject({ csrf_token: csrfField, text: z.string().min(1).max(MAX_FIND_TEXT) });
 
