@@ -6,10 +6,9 @@ import { decisionView, type KindPages, type PageRequest, type VisitOf } from '..
 import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { AuthorizationStart } from './authorization-start.ts';
+import { type AuthorizationStart, retryReasonOf, type ScopePlan } from './authorization-start.ts';
 import type { DeviceFlow } from './device-flow.ts';
-import { retryReasonOf } from './oauth-callback.ts';
-import type { ScopePlan, ScopePlanner } from './scope-plan.ts';
+import type { ScopePlanner } from './scope-plan.ts';
 
 export interface AuthorizationPagesDeps {
   readonly service: Pick<ElicitationService, 'assertSamePerson'>;
