@@ -1,10 +1,10 @@
 import { type Elicitation, LISTED_PAYMENTS, type Stores } from '@postern/elicitation';
-import { type AnsweredAbout, historyPage, type RefundView, type WaitingAbout } from '@postern/pages';
+import { historyPage, type RefundView } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { PageError } from '../pages/page-request.ts';
-import { amountView, type PageKit, type PageViews } from '../pages/page-views.ts';
+import { answeredAbout, type PageKit } from '../pages/page-views.ts';
 import { paidView, refundViews } from '../payments/payment-pages.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, mePaths, receiptPath } from '../platform/http/public-urls.ts';
@@ -79,33 +79,3 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
 
 const hasReceipt = ({ status, request }: Elicitation) =>
   status === 'completed' && (request.kind === 'payment' || request.kind === 'confirmation');
-
-/** What an open elicitation asks for, as `/me` shows it. */
-export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'providerName'>): WaitingAbout {
-  switch (request.kind) {
-    case 'authorization':
-      return {
-        kind: request.kind,
-        providerName: views.providerName(request.provider),
-        ...(request.scopes.length === 0 ? {} : { permissions: request.scopes.length }),
-      };
-    case 'payment':
-      return paymentAbout(request);
-    case 'confirmation':
-      return { kind: request.kind, title: request.terms.title };
-    case 'credential':
-      return { kind: request.kind, title: request.title };
-    case 'form':
-      return { kind: request.kind, title: request.title };
-  }
-}
-
-/** What an ended elicitation was about, as the history shows it. */
-export function answeredAbout(elicitation: Elicitation, views: Pick<PageViews, 'providerName'>): AnsweredAbout {
-  const about = waitingAbout(elicitation, views);
-  return about.kind === 'authorization' ? { kind: about.kind, providerName: about.providerName } : about;
-}
-
-function paymentAbout({ terms }: Extract<Elicitation['request'], { kind: 'payment' }>) {
-  return { kind: 'payment', amount: amountView(terms.amount), payeeName: terms.payee.name } as const;
-}

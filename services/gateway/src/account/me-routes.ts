@@ -11,12 +11,11 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
 import { createMePasskeys, type MePasskeysDeps } from '../identity/passkeys/user-passkeys.ts';
-import type { PageKit } from '../pages/page-views.ts';
+import { type PageKit, waitingAbout } from '../pages/page-views.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, mePaths } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
-import { waitingAbout } from './me-history-routes.ts';
 import { createMeMutes, type MeMutesDeps } from './me-mcp-server-routes.ts';
 
 interface ById {

@@ -13,6 +13,7 @@ import {
 } from '@postern/elicitation';
 import {
   type AmountView,
+  type AnsweredAbout,
   type ConnectedAccountView,
   chooseLocale,
   displayHost,
@@ -29,6 +30,7 @@ import {
   type ScopeView,
   scopeText,
   type TextIn,
+  type WaitingAbout,
   type WayBackView,
 } from '@postern/pages';
 import { decimalsOf } from '@postern/payment';
@@ -369,4 +371,34 @@ export function amountView({ currency, minorUnits }: Amount): AmountView {
   const decimals = decimalsOf(currency);
   if (decimals === undefined) throw new TypeError('a currency without a minor unit');
   return { currency, minorUnits, decimals };
+}
+
+/** What an open elicitation asks for, as `/me` shows it. */
+export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'providerName'>): WaitingAbout {
+  switch (request.kind) {
+    case 'authorization':
+      return {
+        kind: request.kind,
+        providerName: views.providerName(request.provider),
+        ...(request.scopes.length === 0 ? {} : { permissions: request.scopes.length }),
+      };
+    case 'payment':
+      return paymentAbout(request);
+    case 'confirmation':
+      return { kind: request.kind, title: request.terms.title };
+    case 'credential':
+      return { kind: request.kind, title: request.title };
+    case 'form':
+      return { kind: request.kind, title: request.title };
+  }
+}
+
+/** What an ended elicitation was about, as the history shows it. */
+export function answeredAbout(elicitation: Elicitation, views: Pick<PageViews, 'providerName'>): AnsweredAbout {
+  const about = waitingAbout(elicitation, views);
+  return about.kind === 'authorization' ? { kind: about.kind, providerName: about.providerName } : about;
+}
+
+function paymentAbout({ terms }: Extract<Elicitation['request'], { kind: 'payment' }>) {
+  return { kind: 'payment', amount: amountView(terms.amount), payeeName: terms.payee.name } as const;
 }
