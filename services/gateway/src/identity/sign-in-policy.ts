@@ -1,5 +1,12 @@
 import type { BrowserSession, Clock, Elicitation } from '@postern/elicitation';
-import type { McpServerConfig } from '../platform/config/mcp-server-config.ts';
+
+/** What an MCP server asks of a sign-in, in seconds. */
+interface SignInLimits {
+  readonly payment?: { readonly freshSignInSeconds?: number | undefined } | undefined;
+  readonly confirmation?:
+    | { readonly everyFreshSignInSeconds?: number | undefined; readonly freshSignInSeconds?: number | undefined }
+    | undefined;
+}
 
 /** Maximum age of a sign-in, in seconds, for changing a user's passkeys. */
 export const FRESH_SECONDS = 300;
@@ -20,7 +27,7 @@ export function isFresh(authTime: number | undefined, maxAgeMs: number, now: num
  * call, so a stricter policy also applies to links that were issued before.
  */
 export function createSignInPolicy(p: {
-  mcpServers: ReadonlyMap<string, { readonly config: Pick<McpServerConfig, 'payment' | 'confirmation'> }>;
+  mcpServers: ReadonlyMap<string, { readonly config: SignInLimits }>;
   now: Clock;
 }) {
   /** Limits for this kind of elicitation, in seconds. The strictest one applies. */

@@ -89,6 +89,8 @@ export const operatorWebhookSchema = signed(
   }),
 );
 
+export type OperatorWebhookConfig = z.infer<typeof operatorWebhookSchema>;
+
 const currency = z
   .string()
   .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' })
