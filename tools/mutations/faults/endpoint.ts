@@ -248,7 +248,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint is open while the gateway does not answer',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/endpoint.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: 'const auth = await this.#authOf?.();',
     replacement: 'const auth = await this.#authOf?.().catch(() => undefined);',
     foundBy: byBuiltIn,

@@ -178,7 +178,7 @@ const FORWARDED =
  * Refuses requests that do not come from this machine. Any machine can send `Host: localhost`, so the address of the peer decides.
  * `undefined` means that the request is from this machine.
  */
-export function refuseRemote({ headers }: Request, address: string | undefined): Response | undefined {
+function refuseRemote({ headers }: Request, address: string | undefined): Response | undefined {
   if (address === undefined)
     return jsonRpcError(403, -32000, 'Unknown peer: pass { remoteAddress } to fetch(), or set auth or allowedHosts');
   if (!/^(?:::ffff:)?127\.|^::1$/.test(address)) return jsonRpcError(403, -32000, 'Only loopback, or with a token');
@@ -198,14 +198,14 @@ export interface AllowedSources {
  * Protects against DNS rebinding: a web page whose name resolves to loopback sends its own name as `Host` (MCP, transports, security
  * warning). `undefined` means that the host is allowed.
  */
-export function refuseHost(request: Request, { hosts }: AllowedSources): Response | undefined {
+function refuseHost(request: Request, { hosts }: AllowedSources): Response | undefined {
   const name = URL.parse(`http://${request.headers.get('host') ?? new URL(request.url).host}`)?.hostname;
   const isAllowed = name !== undefined && (hosts === undefined ? LOOPBACK.test(name) : hosts.includes(name));
   return isAllowed ? undefined : jsonRpcError(403, -32000, 'Host not allowed');
 }
 
 /** Browsers send `Origin` with every request that a script of another origin makes; other MCP clients send none. */
-export function refuseOrigin(request: Request, { origins }: AllowedSources): Response | undefined {
+function refuseOrigin(request: Request, { origins }: AllowedSources): Response | undefined {
   const origin = request.headers.get('origin');
   if (origin === null || origins.includes(origin)) return undefined;
   const url = URL.parse(origin);

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { denialMeta } from '../eras/plain.ts';
 import {
   asError,
   CapabilityMissingError,
@@ -15,6 +14,7 @@ import { digest } from './ask-log.ts';
 import { type AskRecord, assertBinding, type RequestState } from './request-state.ts';
 import {
   closeAsk,
+  denialMeta,
   type Environment,
   type HandlerEnd,
   type HandlerState,
@@ -159,7 +159,7 @@ function stackAbove(below: (...parameters: never[]) => unknown): string {
 }
 
 /** Gives an error the stack of the handler's call of the verb. */
-export function atHandler<E extends Error>(error: E, stack: string): E {
+function atHandler<E extends Error>(error: E, stack: string): E {
   error.stack = stack.replace(/^[^\n]*/, () => `${error.name}: ${error.message}`);
   return error;
 }
@@ -217,7 +217,7 @@ async function isHeard(handlerState: HandlerEnd, isChained: boolean): Promise<bo
   return isAwaiting;
 }
 
-/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits the frames above it, so no other function may have its name. */
+/** Runs a handler. Its frame in an asynchronous stack shows that the handler awaits the frames above it, so no other function may have its name. @internal */
 export async function runPosternHandler<T>(handler: () => T | Promise<T>): Promise<T> {
   return await handler();
 }
