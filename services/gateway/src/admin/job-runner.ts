@@ -147,7 +147,7 @@ export function startJobRunner(deps: JobRunnerDeps & { readonly logger: Logger; 
 }
 
 /** Thrown for a job that no retry can complete. */
-export class JobFailedError extends Error {
+class JobFailedError extends Error {
   override name = 'JobFailedError';
   readonly code: 'unknown_endpoint' | 'person_missing';
 
@@ -317,11 +317,7 @@ function redelivering(
 }
 
 /** Prepares the work of a job, and passes it to `work`. @throws JobFailedError */
-export async function withWorkOf<T>(
-  job: StoredJob,
-  deps: JobWorkDeps,
-  work: (step: JobStep) => Promise<T>,
-): Promise<T> {
+async function withWorkOf<T>(job: StoredJob, deps: JobWorkDeps, work: (step: JobStep) => Promise<T>): Promise<T> {
   if (job.about.verb === 'disconnect') return work(disconnecting(job, deps));
   await using queues = await openWebhookQueues({ ...deps, onError: () => {} });
   const { queue } = queues.all.find(({ endpoint }) => endpoint.name === job.about.target.endpoint) ?? {};

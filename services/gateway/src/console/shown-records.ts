@@ -113,7 +113,7 @@ export function ageHtml(age: { readonly since?: number | string; readonly isOrEa
   return html`${age.isOrEarlier === true ? html`<span class="soft">on or before</span> ` : undefined}${time(utc(age.since))}`;
 }
 
-/** The worst of what is wrong with an endpoint. Enabled alone says nothing about its deliveries. @internal */
+/** The worst of what is wrong with an endpoint. Enabled alone says nothing about its deliveries. */
 export function endpointStatus({ status: word, dead, delayed, failingSince }: WebhookEndpointItem): string {
   if (word === 'disabled') return word;
   if (dead > 0) return 'undelivered';

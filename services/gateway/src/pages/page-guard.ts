@@ -71,7 +71,7 @@ function readForm(body: unknown): (DecisionForm & { readonly csrf_token: string 
   return { ...own.data, typed };
 }
 
-export const switchAccountAction = (elicitationId: string): string => `/logout?e=${encodeURIComponent(elicitationId)}`;
+const switchAccountAction = (elicitationId: string): string => `/logout?e=${encodeURIComponent(elicitationId)}`;
 
 export interface PageGuardDeps {
   readonly config: Pick<GatewayConfig, 'publicUrl'>;

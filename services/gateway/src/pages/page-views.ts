@@ -343,7 +343,7 @@ export function createViewChoices({ publicUrl }: { readonly publicUrl: string })
   };
 }
 
-/** The page of a GET request, or the page above the form that was posted. Without its query, whose values no page repeats (S35). */
+/** The page of a GET request, or the page above the form that was posted. Without its query, whose values no page repeats (S35). @internal */
 export function pagePathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split('?', 1);
   return OWN_PATH.test(path) ? path : '/me';

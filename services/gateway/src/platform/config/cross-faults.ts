@@ -239,7 +239,7 @@ function recognition({ identity }: McpServerConfig): string {
   return identity.mode === 'external' ? `external ${new URL(identity.verifyUrl).origin}` : identity.mode;
 }
 
-/** Faults of the section `redis` alone. */
+/** Faults of the section `redis` alone. @internal */
 export function redisFaults(redis: RedisConfig): ConfigFault[] {
   const faults: ConfigFault[] = [];
   const fault = (path: string, message: string) => faults.push({ path, message });

@@ -64,7 +64,7 @@ function signed<
     });
 }
 
-export const webhookEndpointSchema = signed(
+const webhookEndpointSchema = signed(
   z.strictObject({
     ...webhookMembers,
     url: webUrl.describe('URL of the endpoint. https, or http on a loopback address.'),
