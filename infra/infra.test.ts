@@ -5,8 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../scripts/child.ts';
+import { redisFaults } from '../services/gateway/src/platform/config/cross-faults.ts';
 import { parseConfig } from '../services/gateway/src/platform/config/load-config.ts';
-import { redisConfigSchema, redisFaults } from '../services/gateway/src/platform/config/redis-config.ts';
+import { redisConfigSchema } from '../services/gateway/src/platform/config/redis-config.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const readYaml = (path: string): unknown => parse(read(path), { merge: true, uniqueKeys: true });

@@ -77,13 +77,17 @@ export class LocalWorld implements AsyncDisposable {
       mkdirSync(place);
       const manifest = { name: '@postern/gateway', type: 'module', bin: { postern: './postern.js' } };
       writeFileSync(join(place, 'package.json'), JSON.stringify({ ...manifest, version: gateway.version }));
-      const local = pathToFileURL(join(gatewayFolder, 'src/local.ts')).href;
+      const moduleAt = (path: string) => JSON.stringify(pathToFileURL(join(gatewayFolder, 'src', path)).href);
       writeFileSync(
         join(place, 'postern.js'),
         `import { enableCompileCache } from 'node:module';
 enableCompileCache(${JSON.stringify(compileCache.NODE_COMPILE_CACHE)});
-const { local } = await import(${JSON.stringify(local)});
-await local(process.argv.slice(3), ${JSON.stringify(gateway)});
+const { localProcess } = await import(${moduleAt('local.ts')});
+const prepared = await localProcess(process.argv.slice(3));
+if (prepared !== undefined) {
+  const { runProcess } = await import(${moduleAt('run-process.ts')});
+  await runProcess({ ...prepared, personal: { ...prepared.personal, ...${JSON.stringify(gateway)} } });
+}
 `,
       );
     }

@@ -1,6 +1,6 @@
 import * as client from 'openid-client';
 import { isNonceChallenge } from './dpop.ts';
-import { OutboundError } from './outbound/outbound-error.ts';
+import { OutboundError } from './outbound/outbound-policy.ts';
 
 /**
  * The stable error codes of this package.

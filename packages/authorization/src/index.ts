@@ -16,7 +16,6 @@ export {
 export { inspectIdentityProvider, inspectProvider, type ServerInspection } from './inspect-server.ts';
 export { isSameUrl, issuerNamed, issuersOf, rootedUrl } from './issuer.ts';
 export { createLogoutTokenVerifier, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from './logout-token.ts';
-export { OutboundError, type OutboundErrorCode } from './outbound/outbound-error.ts';
 export {
   createOutboundConnections,
   createOutboundFetch,
@@ -24,6 +23,7 @@ export {
   type OutboundFetch,
 } from './outbound/outbound-fetch.ts';
 export type { OutboundPolicy } from './outbound/outbound-policy.ts';
+export { OutboundError, type OutboundErrorCode } from './outbound/outbound-policy.ts';
 export { providerConfigSchema } from './presets/expand-preset.ts';
 export {
   type AuthorizationStart,

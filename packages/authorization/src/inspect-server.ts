@@ -5,8 +5,8 @@ import { type ClientCredentials, clientAuthenticationOf } from './client-authent
 import { configuredRegistration, explicitEndpoints } from './client-registration.ts';
 import { foreignDocument, jsonMembers } from './foreign-document.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { OutboundError } from './outbound/outbound-error.ts';
 import type { OutboundFetch } from './outbound/outbound-fetch.ts';
+import { OutboundError } from './outbound/outbound-policy.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { createProtectedResources } from './registration/protected-resource-metadata.ts';
 import { remoteServerMetadata } from './registration/remote-registration.ts';

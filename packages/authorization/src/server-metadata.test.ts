@@ -1,7 +1,7 @@
 import { type EvilProvider, type HttpListener, listenHttp, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { OutboundError } from './outbound/outbound-error.ts';
 import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { OutboundError } from './outbound/outbound-policy.ts';
 import {
   type AuthorizationServer,
   assertPkceSupport,

@@ -10,8 +10,8 @@ import {
 import type { JWTPayload } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
-import { OutboundError } from './outbound/outbound-error.ts';
 import { createOutboundFetch, type OutboundFetch } from './outbound/outbound-fetch.ts';
+import { OutboundError } from './outbound/outbound-policy.ts';
 import { createSignIn, type SignIn, type SignInCallback } from './sign-in.ts';
 import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
 

@@ -351,6 +351,17 @@ export type FailureCode = (typeof failureCodes)[number];
 /** Current time in epoch milliseconds. The store has its own clock; this one is for values that never reach the store. */
 export type Clock = () => number;
 
+export const HOUR_MS = 3_600_000;
+
+/** Returns the UTC day of a time, by which events and refreshes are counted. */
+export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
+/** Returns the hour of a time and its UTC day. */
+export const hourOf = (at: number): { readonly at: number; readonly day: string } => ({
+  at: at - (at % HOUR_MS),
+  day: dayOf(at),
+});
+
 interface ElicitationBase {
   readonly elicitationId: ElicitationId;
   /** Counts committed transitions, starting at 1. Every write names the version it was decided on. */

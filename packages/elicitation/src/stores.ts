@@ -1,7 +1,7 @@
 import type { BrowserSessionStore } from './browser-session.ts';
 import type { Connection, ConnectionStore, RevocationStore } from './connection.ts';
 import type { Credential, CredentialStore } from './credential.ts';
-import type { Elicitation } from './elicitation.ts';
+import { type Elicitation, HOUR_MS } from './elicitation.ts';
 import type { ElicitationStore, IdempotencyStore } from './elicitation-store.ts';
 import type { ElicitationEvent, EventFeed, EventOutbox } from './events.ts';
 import type { ConnectionId, Shard, Subject } from './ids.ts';
@@ -13,7 +13,6 @@ import type { PasskeyStore } from './passkey.ts';
 import type { PaymentStore } from './payment.ts';
 import type { Notifier } from './waiters.ts';
 
-export const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
@@ -231,15 +230,6 @@ export interface RefreshCountStore {
   add(writer: string, batch: RefreshBatch): Promise<void>;
   read(provider: string, day: string): Promise<readonly RefreshCount[]>;
 }
-
-/** Returns the UTC day of a time, by which events and refreshes are counted. */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
-/** Returns the hour of a time and its UTC day. */
-export const hourOf = (at: number): { readonly at: number; readonly day: string } => ({
-  at: at - (at % HOUR_MS),
-  day: dayOf(at),
-});
 
 /** What an MCP server stores, as its quota counts it, or what the MCP servers of a group share (`group:<name>`). */
 export interface StorageUse extends StorageQuota {

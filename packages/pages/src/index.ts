@@ -10,9 +10,8 @@ export { drawnIcon } from './drawn-icon.ts';
 export type { FieldFault, FormFieldView, OptionView } from './field-views.ts';
 export { type ForeignText, foreignPlain, type TextIn } from './foreign-text.ts';
 export { languagePath } from './language-switcher.ts';
-export { type Locale, loadLanguage, locales } from './languages/languages.ts';
+export { chooseLocale, type Locale, loadLanguage, locales } from './languages/languages.ts';
 export type { WatchView } from './live-parts.ts';
-export { chooseLocale } from './locale.ts';
 export type {
   CredentialItemView,
   LastUseView,

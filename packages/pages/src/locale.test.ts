@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseLocale, type LanguageWishes } from './locale.ts';
+import { chooseLocale, type LanguageWishes } from './languages/languages.ts';
 
 test.each([
   [undefined, 'en'],

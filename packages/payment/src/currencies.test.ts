@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { decimalsOf } from './currencies.ts';
+import { decimalsOf } from './stripe-amounts.ts';
 import { everyCurrency } from './testing/every-currency.ts';
 
 describe('decimalsOf', () => {

@@ -7,13 +7,16 @@ import { createEntries, type Entries } from './entries/create-entries.ts';
 import { createEventStreams, type EventStreams } from './events/event-streams.ts';
 import type { Foundation } from './foundation.ts';
 import { createIdentity, type Identity } from './identity/create-identity.ts';
-import { type CallerDirectory, createCallerDirectory } from './mcp-servers/caller-auth.ts';
+import {
+  type CallerDirectory,
+  createCallerDirectory,
+  createWaitingRequests,
+  type WaitingRequests,
+} from './mcp-servers/caller-auth.ts';
 import { createRegisteredNames, namesIn, type RegisteredNames } from './mcp-servers/confusable-names.ts';
 import { type RegisteredMcpServer, registerMcpServers } from './mcp-servers/registered-mcp-server.ts';
-import { createWaitingRequests, type WaitingRequests } from './mcp-servers/waiting-requests.ts';
 import { createPayments, type Payments } from './payments/create-payments.ts';
-import { elicitationAudit } from './platform/audit/audit-log.ts';
-import { announcementsOf } from './platform/audit/pseudonyms.ts';
+import { announcementsOf, elicitationAudit } from './platform/audit/audit-log.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import { sharedSecretOf } from './platform/config/vault-config.ts';
 import { createGatewayProof } from './platform/http/gateway-proof.ts';

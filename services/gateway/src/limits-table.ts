@@ -13,7 +13,7 @@ import { CHECKS, CHECKS_WITHIN_MS } from './entries/submission-flow.ts';
 import { MAX_BEHIND, MAX_LIFETIME_MS } from './events/event-stream.ts';
 import { HANDLER_MS, MAX_BODY_BYTES } from './generation.ts';
 import { MAX_PASSKEYS } from './identity/passkeys/user-passkeys.ts';
-import { MAX_POSTED_BYTES } from './pages/form-body.ts';
+import { MAX_POSTED_BYTES } from './pages/page-request.ts';
 import { MAX_WEBHOOK_BYTES } from './payments/processor-webhooks.ts';
 import { configJsonSchemaText } from './platform/config/config-json-schema.ts';
 import { HEADERS_MS, MAX_HEADER_BYTES, REQUEST_MS } from './platform/http/listener.ts';

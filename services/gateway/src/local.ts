@@ -4,7 +4,6 @@ import { CliError, exitCodes } from './cli/cli-io.ts';
 import { openLogFile } from './local/log-file.ts';
 import { LOCAL_HELP, preparePersonal } from './local/prepare-personal.ts';
 import { packageVersion } from './platform/package-version.ts';
-import { runProcess } from './run-process.ts';
 
 const IDLE_MS = 10 * 60_000;
 /** Longer than a gateway takes to end, or to listen for its callers after it has opened the store. */
@@ -12,16 +11,16 @@ const OTHER_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 
 /**
- * The process of `postern local`: the gateway of one person, which serves the MCP servers that this person's MCP clients start, and ends
- * when nothing needs it any more. Where one runs already, there is nothing to do.
- * @param p replaces time and version, for tests
+ * Prepares the process of `postern local`: the gateway of one person, which serves the MCP servers that this person's MCP clients start, and
+ * ends when nothing needs it any more. Where one runs already, there is nothing to do.
+ * @returns undefined if there is nothing to run
  */
-export async function local(args: readonly string[], p: { readonly idleMs?: number; readonly version?: string } = {}) {
+export async function localProcess(args: readonly string[]) {
   if (args.length > 0) {
     const isHelp = args.length === 1 && (args[0] === '--help' || args[0] === '-h');
     (isHelp ? process.stdout : process.stderr).write(LOCAL_HELP);
     process.exitCode = isHelp ? exitCodes.ok : exitCodes.usage;
-    return;
+    return undefined;
   }
   try {
     const { config, store, log } = await preparePersonal(personalFolder(thisSystem()));
@@ -38,15 +37,15 @@ export async function local(args: readonly string[], p: { readonly idleMs?: numb
         return false;
       }
     };
-    if (await isRunning()) return;
+    if (await isRunning()) return undefined;
     const until = performance.now() + OTHER_MS;
-    await runProcess({
+    return {
       configPath: config,
       logLevel: process.env['LOG_LEVEL'] ?? 'info',
       onStarted: () => process.stdout.write(`Your personal gateway runs. Its log: ${log}\n`),
       personal: {
-        idleMs: p.idleMs ?? IDLE_MS,
-        version: p.version ?? packageVersion,
+        idleMs: IDLE_MS,
+        version: packageVersion,
         logFile: log,
         destination: openLogFile(log),
         async tryAgain() {
@@ -57,10 +56,11 @@ export async function local(args: readonly string[], p: { readonly idleMs?: numb
           return isInTime;
         },
       },
-    });
+    };
   } catch (error) {
     if (!(error instanceof CliError || error instanceof LocalError)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exitCode = exitCodes.failure;
+    return undefined;
   }
 }

@@ -1,7 +1,4 @@
-import { runProcess } from './run-process.ts';
+import { runStart } from './run-process.ts';
 
 /** The process of the gateway: `main.ts [configuration]`. */
-await runProcess({
-  configPath: process.argv[2] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml',
-  logLevel: process.env['LOG_LEVEL'] ?? 'info',
-});
+await runStart(process.argv[2]);

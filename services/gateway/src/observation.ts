@@ -7,7 +7,7 @@ import { type Channels, createChannels } from './platform/call-channels.ts';
 import type { GatewayConfig } from './platform/config/config-schema.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics/create-metrics.ts';
-import { loadTelemetry } from './platform/optional-packages.ts';
+import { withOptionalPackages } from './platform/optional-packages.ts';
 import { createOutboundLog } from './platform/outbound/outbound-log.ts';
 import { createRedisFaultLog } from './platform/redis/redis-reports.ts';
 import type { Telemetry } from './platform/telemetry/telemetry.ts';
@@ -102,3 +102,6 @@ function publishedService(
     assertSamePerson,
   };
 }
+
+/** @throws StartError if the packages for traces are not installed */
+const loadTelemetry = () => withOptionalPackages('Traces', () => import('./platform/telemetry/telemetry.ts'));

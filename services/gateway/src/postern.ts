@@ -14,14 +14,15 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`Postern needs Node.js 24.15 or later; this is Node.js ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (command === 'start' && args.length < 2 && !args[0]?.startsWith('-')) {
-  process.argv.splice(2, 1);
-  await import('./main.ts');
-} else if (command === 'dev') {
-  const { dev } = await import('./dev.ts');
-  await dev(args);
-} else if (command === 'local') {
-  const { local } = await import('./local.ts');
-  await local(args);
+  const { runStart } = await import('./run-process.ts');
+  await runStart(args[0]);
+} else if (command === 'dev' || command === 'local') {
+  const prepared =
+    command === 'dev'
+      ? await (await import('./cli/dev/prepare-dev.ts')).devProcess(args)
+      : await (await import('./local.ts')).localProcess(args);
+  // Loaded only if there is something to run: it is most of the code.
+  if (prepared !== undefined) await (await import('./run-process.ts')).runProcess(prepared);
 } else {
   await import('./cli/postern.ts');
 }

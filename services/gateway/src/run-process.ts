@@ -35,6 +35,10 @@ export interface PersonalOptions {
   readonly tryAgain: () => Promise<boolean>;
 }
 
+/** The process of `postern start [configuration]`. */
+export const runStart = (configPath = process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml'): Promise<void> =>
+  runProcess({ configPath, logLevel: process.env['LOG_LEVEL'] ?? 'info' });
+
 /** Runs the gateway in this process: reads the configuration, starts the gateway, reloads and stops it on a signal. Never throws. */
 export async function runProcess(options: ProcessOptions): Promise<void> {
   const logger = createLogger({
@@ -218,6 +222,8 @@ async function openLocal(p: {
     logFile: personal?.logFile,
     isPersonal: personal !== undefined,
     env: process.env,
+    // Loaded for the first command only: it is much of the code.
+    runCli: async (args, io) => (await import('./cli/run-cli.ts')).runCli(args, io),
   });
   try {
     const server = await startLocalServer({

@@ -68,7 +68,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a handler that does not await an answer succeeds',
     breaks: 'S95',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: '...[...open].map(',
     replacement: '...[...new Set<{ stack: string }>()].map(',
     foundBy: ['packages/mcp/src/gate/requests.test.ts'],
@@ -92,7 +92,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a payment is used up by the error of its handler',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: "isUsed: by === 'result' }",
     replacement: "isUsed: by !== 'refusal' }",
     foundBy: ['packages/mcp/src/run/handler.test.ts'],
@@ -100,7 +100,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a payment is used up by a later refusal',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: "isUsed: by === 'result' }",
     replacement: "isUsed: by !== 'error' }",
     foundBy: ['packages/mcp/src/eras/runs.test.ts'],
@@ -108,7 +108,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a payment is forgotten when its time limit is over',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: 'if (overdue !== undefined) log.update(overdue, { askedAt: 0 });',
     replacement: 'if (overdue !== undefined) log.forget(overdue);',
     foundBy: ['packages/mcp/src/eras/runs.test.ts'],
@@ -196,7 +196,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a call that fails after its handler has returned uses up its payment',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: "hasFailed ? 'error' : isRefusal",
     replacement: 'isRefusal',
     foundBy: ['packages/mcp/src/eras/runs.test.ts'],
@@ -300,7 +300,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'the next call gets the id of one that has had its result',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: '[...open, ...others],\n    isCompleted,',
     replacement: '[...open, ...others],\n    isCompleted: false,',
     foundBy: ['packages/mcp/src/eras/runs.test.ts'],
@@ -308,7 +308,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a payment that names its call stays open after the result',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: 'isPayment(record) && record.namesCall === true &&',
     replacement: 'isPayment(record) && record.namesCall !== true &&',
     foundBy: ['packages/mcp/src/eras/runs.test.ts'],
@@ -316,7 +316,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'several copies of a state get one payment',
     breaks: 'S219',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: 'isLeft: true, redemption: randomUUID()',
     replacement: 'isLeft: true',
     foundBy: ['packages/mcp/src/eras/runs.test.ts'],
@@ -364,7 +364,7 @@ export const completionFaults: readonly Fault[] = [
   {
     name: 'a mistake of a handler reaches the model only',
     breaks: 'S222',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: 'shared.reportMistake(error, nameOf(call));',
     replacement: '',
     foundBy: ['packages/mcp/src/mistakes.test.ts'],

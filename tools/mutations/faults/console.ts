@@ -61,7 +61,7 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an unconfirmed batch of refreshes is forgotten',
     breaks: 'S170',
-    file: 'services/gateway/src/platform/audit/refresh-counter.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: '        await p.counts.add(writer, batch);\n        batches.shift();',
     replacement: '        batches.shift();\n        await p.counts.add(writer, batch);',
     foundBy: ['services/gateway/src/platform/audit/refresh-counter.test.ts'],
@@ -188,7 +188,7 @@ export const consoleFaults: readonly Fault[] = [
   {
     name: 'an endpoint whose deliveries all retry is green',
     breaks: 'S209',
-    file: 'services/gateway/src/console/sections/webhooks.ts',
+    file: 'services/gateway/src/console/shown-records.ts',
     original: "return delayed > 0 || failingSince !== undefined ? 'retrying' : word;",
     replacement: 'return word;',
     foundBy: ['services/gateway/src/console/sections/overview.test.ts'],

@@ -7,7 +7,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a web page that rebinds its name may call an MCP server on loopback',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/origin-check.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: 'hosts === undefined ? LOOPBACK.test(name) : hosts.includes(name)',
     replacement: 'hosts === undefined || hosts.includes(name)',
     foundBy,
@@ -15,7 +15,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an MCP server without tokens answers a peer that it does not know',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/origin-check.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: '  if (address === undefined)\n',
     replacement: "  if (address === undefined) return undefined;\n  if (address === '')\n",
     foundBy,
@@ -23,7 +23,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an MCP server without tokens answers requests that a proxy forwards',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/origin-check.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: '.some(name => FORWARDED.test(name))',
     replacement: ".some(name => name === 'x-forwarded-for')",
     foundBy,
@@ -31,7 +31,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a web page of any origin may call an MCP server',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/origin-check.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: "return isLoopback ? undefined : jsonRpcError(403, -32000, 'Origin not allowed');",
     replacement: "return isLoopback || origin !== '' ? undefined : jsonRpcError(403, -32000, '');",
     foundBy,
@@ -120,7 +120,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'a client on another machine that names loopback is served',
     breaks: 'S93',
-    file: 'packages/mcp/src/http/origin-check.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: 'if (!/^(?:::ffff:)?127\\.|^::1$/.test(address)) return',
     replacement: "if (address === '') return",
     foundBy,
@@ -248,7 +248,7 @@ export const endpointFaults: readonly Fault[] = [
   {
     name: 'an endpoint is open while the gateway does not answer',
     breaks: 'S256',
-    file: 'packages/mcp/src/http/endpoint.ts',
+    file: 'packages/mcp/src/http/admission.ts',
     original: 'const auth = await this.#authOf?.();',
     replacement: 'const auth = await this.#authOf?.().catch(() => undefined);',
     foundBy: byBuiltIn,

@@ -184,7 +184,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: one MCP server takes all places',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    file: 'services/gateway/src/platform/overload/admission.ts',
     original: "?? 0) >= share ? 'share' : this.acquireAnyway(holder)",
     replacement: "?? 0) < 0 ? 'share' : this.acquireAnyway(holder)",
     foundBy: ['services/gateway/src/platform/overload/request-permit.test.ts'],
@@ -192,7 +192,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: a request that waits for a provider keeps its place',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    file: 'services/gateway/src/platform/overload/admission.ts',
     original: 'if (this.#isDisposed || this.#isWaiting) return work();',
     replacement: 'if (this.#counters !== undefined) return work();',
     foundBy: ['services/gateway/src/platform/overload/upstream.test.ts'],
@@ -201,7 +201,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: a request of a disconnected caller takes its place again',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    file: 'services/gateway/src/platform/overload/admission.ts',
     original: 'if (!this.#isDisposed) this.#return();',
     replacement: 'this.#return();',
     foundBy: ['services/gateway/src/platform/overload/upstream.test.ts'],
@@ -555,7 +555,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: all requests of one MCP server run in one turn',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    file: 'services/gateway/src/platform/overload/admission.ts',
     original: 'else if (begun < PER_TURN || ',
     replacement: 'else if (begun >= 0 || ',
     foundBy: ['services/gateway/src/platform/overload/request-permit.test.ts'],
@@ -564,7 +564,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: a delayed request of a disconnected caller counts for ever',
     breaks: 'S72',
-    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    file: 'services/gateway/src/platform/overload/admission.ts',
     original: '    if (this.#isDisposed) return;\n    this.#isEntered',
     replacement: '    this.#isEntered',
     foundBy: ['services/gateway/src/platform/overload/upstream.test.ts'],
@@ -573,7 +573,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'overload: a delayed request loses its context',
     breaks: 'rule: overload',
-    file: 'services/gateway/src/platform/overload/request-permit.ts',
+    file: 'services/gateway/src/platform/overload/admission.ts',
     original: 'else this.#queued.set(holder, [AsyncResource.bind(proceed)]);',
     replacement: 'else this.#queued.set(holder, [proceed]);',
     foundBy: ['services/gateway/src/platform/overload/request-permit.test.ts'],
@@ -690,7 +690,7 @@ export const operationFaults: readonly Fault[] = [
   {
     name: 'pseudonyms of the log are made without the key',
     breaks: 'S67',
-    file: 'services/gateway/src/platform/audit/pseudonyms.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: "createHmac('sha256', key)",
     replacement: "createHmac('sha256', '')",
     foundBy: ['services/gateway/src/platform/logger.test.ts'],

@@ -135,7 +135,7 @@ export const outboundFaults: readonly Fault[] = [
   {
     name: 'the log contains the text of a foreign error',
     breaks: 'S78',
-    file: 'packages/authorization/src/outbound/outbound-error.ts',
+    file: 'packages/authorization/src/outbound/outbound-policy.ts',
     original: ' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) ? code',
     replacement: ' ? code',
     foundBy: ['packages/authorization/src/outbound/outbound-error.test.ts'],

@@ -200,7 +200,7 @@ export const pagesFaults: readonly Fault[] = [
   {
     name: 'a form may have more controls than its page',
     breaks: 'S75',
-    file: 'services/gateway/src/pages/form-body.ts',
+    file: 'services/gateway/src/pages/page-request.ts',
     original: 'if (controlsIn(bytes) > limits.controls)',
     replacement: 'if (controlsIn(bytes) === 0)',
     foundBy: ['test/security/unread-forms.test.ts'],

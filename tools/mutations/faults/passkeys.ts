@@ -259,7 +259,7 @@ export const passkeysFaults: readonly Fault[] = [
   {
     name: 'an announcement names the person',
     breaks: 'S87',
-    file: 'services/gateway/src/platform/audit/pseudonyms.ts',
+    file: 'services/gateway/src/platform/audit/audit-log.ts',
     original: 'return operatorWebhooks.length === 0 ? () => undefined : pseudonym;',
     replacement: 'return operatorWebhooks.length === 0 ? () => undefined : ({ subject }) => subject;',
     foundBy: ['services/gateway/src/platform/audit/pseudonyms.test.ts'],

@@ -229,7 +229,7 @@ export const secretsFaults: readonly Fault[] = [
   {
     name: 'requestState: the binding is not checked',
     breaks: 'S12',
-    file: 'packages/mcp/src/gate/run-tool.ts',
+    file: 'packages/mcp/src/run/handler.ts',
     original: '  assertBinding(state, { issuer, subject, tool: handlerOf(call), args });\n',
     replacement: '',
     foundBy: ['packages/mcp/src/gate/run-tool.test.ts'],

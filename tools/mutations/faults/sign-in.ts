@@ -28,7 +28,7 @@ export const signInFaults: readonly Fault[] = [
   {
     name: 'an address with a port is a network of its own',
     breaks: 'S201',
-    file: 'services/gateway/src/platform/http/addresses.ts',
+    file: 'services/gateway/src/platform/http/unknown-callers.ts',
     original: "return ['unknown', 'unknown'];",
     replacement: 'return [text, text];',
     foundBy: ['services/gateway/src/platform/http/unknown-callers.test.ts'],

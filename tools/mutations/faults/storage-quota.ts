@@ -5,7 +5,7 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'one person has a small part of the quota of a file',
     breaks: 'S73',
-    file: 'services/gateway/src/platform/config/storage-quota.ts',
+    file: 'services/gateway/src/platform/config/mcp-server-config.ts',
     original: 'hasRedis(config) ? SHARDS.length : 1',
     replacement: 'hasRedis(config) ? SHARDS.length : SHARDS.length',
     foundBy: ['services/gateway/src/platform/config/storage-quota.test.ts'],
@@ -87,7 +87,7 @@ export const storageQuotaFaults: readonly Fault[] = [
   {
     name: 'the feed is not taken off the storage quota',
     breaks: 'S73',
-    file: 'services/gateway/src/platform/config/storage-quota.ts',
+    file: 'services/gateway/src/platform/config/mcp-server-config.ts',
     original: ' * MIB - feedBytes(config)',
     replacement: ' * MIB',
     foundBy: ['services/gateway/src/platform/config/storage-quota.test.ts'],

@@ -6,9 +6,8 @@ import { FLOOD_BYTES, floods, startAnsweringMachine } from '@postern/testkit/any
 import { listenHttp } from '@postern/testkit/providers';
 import { createRedisTls } from '@postern/testkit/redis';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { OutboundError } from './outbound-error.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
-import type { OutboundPolicy } from './outbound-policy.ts';
+import { OutboundError, type OutboundPolicy } from './outbound-policy.ts';
 
 const tls = await createRedisTls();
 /** Plays every host on the Internet. Its certificate is for `elsewhere.example`. */

@@ -2,11 +2,12 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector, fetch, Pool, type RequestInit, type Response } from 'undici';
-import { asOutboundError, OutboundError } from './outbound-error.ts';
 import {
   allowedAddresses,
+  asOutboundError,
   isInsideHost,
   mayBePublic,
+  OutboundError,
   type OutboundPolicy,
   type ResolveAddresses,
   withoutBrackets,

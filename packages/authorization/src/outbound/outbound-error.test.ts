@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asOutboundError, OutboundError } from './outbound-error.ts';
+import { asOutboundError, OutboundError } from './outbound-policy.ts';
 
 const foreign = (code: unknown) =>
   new TypeError('fetch failed', { cause: Object.assign(new Error('https://a.example/?code=SECRET'), { code }) });

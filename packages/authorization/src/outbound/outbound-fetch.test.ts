@@ -8,9 +8,8 @@ import { gzipSync } from 'node:zlib';
 import { type HttpListener, listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { certificateOfNamedLocalhost, keyOfNamedLocalhost, testAuthority } from '../testing/tls-fixture.ts';
-import { OutboundError } from './outbound-error.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
-import type { OutboundPolicy } from './outbound-policy.ts';
+import { OutboundError, type OutboundPolicy } from './outbound-policy.ts';
 
 /** Returns the error code of a guarded request, or `answered` if it succeeds. */
 async function codeOf(request: Promise<unknown>): Promise<string> {

@@ -1,6 +1,5 @@
 import type { OutboundAgent } from './outbound-agent.ts';
-import { asOutboundError, OutboundError } from './outbound-error.ts';
-import { allowedUrl, isInsideHost, type OutboundPolicy } from './outbound-policy.ts';
+import { allowedUrl, asOutboundError, isInsideHost, OutboundError, type OutboundPolicy } from './outbound-policy.ts';
 
 export interface OutboundRequest {
   readonly method?: string;

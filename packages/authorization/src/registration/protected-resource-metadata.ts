@@ -3,8 +3,8 @@ import { AuthorizationError } from '../authorization-error.ts';
 import { issuerSchema, scopeTokenSchema } from '../config-values.ts';
 import { foreignDocument } from '../foreign-document.ts';
 import { isSameUrl } from '../issuer.ts';
-import { OutboundError } from '../outbound/outbound-error.ts';
 import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
+import { OutboundError } from '../outbound/outbound-policy.ts';
 import type { ProviderConfig } from '../provider-config.ts';
 import { createPromiseCache, insertWellKnown, placesOf, readFirstDocument } from '../server-metadata.ts';
 

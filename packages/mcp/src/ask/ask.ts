@@ -11,7 +11,6 @@ import {
 import { z } from 'zod/v4';
 import { presentInLegacySession, presentStateless } from '../eras/legacy.ts';
 import { presentModern, resumeModern } from '../eras/modern.ts';
-import { denialMeta } from '../eras/plain.ts';
 import { ElicitationFailedError, GatewayError, hasCode, PosternUsageError, parseStrictly } from '../errors.ts';
 import { isPaymentUnderWay, isTerminal } from '../gateway/client.ts';
 import { beginningOf, differenceOf, GRACE_MS } from '../run/ask-log.ts';
@@ -23,6 +22,7 @@ import {
   aboutOf,
   assertInTime,
   closeAsk,
+  denialMeta,
   isPaymentMade,
   missingCapabilitySchema,
   recordOf,

@@ -1,7 +1,16 @@
 import type { ElicitationBody } from '@postern/api';
 import { isTerminal } from '../gateway/client.ts';
 import { firstOf } from '../gateway/waiting-reads.ts';
-import { type Ask, type AskEnd, type AskSpec, assertInTime, hold, type ToolRun, timeLeft } from '../run/run.ts';
+import {
+  type Ask,
+  type AskEnd,
+  type AskSpec,
+  assertInTime,
+  hold,
+  type ToolRun,
+  timeLeft,
+  urlElicitation,
+} from '../run/run.ts';
 import type {
   ClientAction,
   LegacySessionCall,
@@ -9,7 +18,7 @@ import type {
   Suspension,
   UrlElicitation,
 } from '../run/tool-call.ts';
-import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
+import { incapable, plainSuspension, urlRequiredSuspension } from './plain.ts';
 
 /**
  * How long an MCP client may leave a pushed request unanswered, in milliseconds. A person reads the question and agrees to open the page

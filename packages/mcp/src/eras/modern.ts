@@ -2,9 +2,9 @@ import type { ElicitationBody } from '@postern/api';
 import { isTerminal } from '../gateway/client.ts';
 import { lastEnd } from '../run/ask-log.ts';
 import type { RequestState } from '../run/request-state.ts';
-import { type Ask, type AskEnd, assertInTime, hold, type ToolRun } from '../run/run.ts';
+import { type Ask, type AskEnd, assertInTime, denialMeta, hold, type ToolRun, urlElicitation } from '../run/run.ts';
 import { handlerOf, type ModernCall, Suspension, type ToolAnswer } from '../run/tool-call.ts';
-import { denialMeta, incapable, plainSuspension, urlElicitation } from './plain.ts';
+import { incapable, plainSuspension } from './plain.ts';
 
 /** Milliseconds after the end of an ask during which a retry still learns that it expired. */
 const STATE_GRACE_MS = 300_000;

@@ -19,8 +19,8 @@ import type {
   Verbs,
 } from '../ask/verbs.ts';
 import { InvalidRequestStateError, invalidOptions, PosternUsageError, parseStrictly } from '../errors.ts';
-import { admitted } from '../http/origin-check.ts';
-import { forHandler } from '../run/handler.ts';
+import { admitted } from '../http/admission.ts';
+import { forHandler, runTool, type ToolOutcome } from '../run/handler.ts';
 import type { Environment, ToolRun } from '../run/run.ts';
 import {
   handlerId,
@@ -42,7 +42,6 @@ import type {
   SdkAdapter,
   SdkTypes,
 } from './gate.ts';
-import { runTool, type ToolOutcome } from './run-tool.ts';
 
 /**
  * @param environment replaced for tests

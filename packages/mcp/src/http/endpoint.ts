@@ -12,10 +12,10 @@ import {
   type AdmissionGate,
   type AdmissionOptions,
   admissionShape,
+  jsonRpcError,
   type RequestInputs,
 } from './admission.ts';
 import type { VerifiedToken } from './bearer.ts';
-import { jsonRpcError } from './origin-check.ts';
 import { McpSessions, type SessionTransport } from './sessions.ts';
 
 export interface EndpointOptions extends AdmissionOptions {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { asError } from '../errors.ts';
-import type { RequestInputs } from './admission.ts';
-import { jsonRpcError } from './origin-check.ts';
+import { jsonRpcError, type RequestInputs } from './admission.ts';
 
 /** The part that both SDKs' web-standard server transports have in common. */
 export interface SessionTransport {

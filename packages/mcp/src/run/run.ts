@@ -1,7 +1,7 @@
 import type { ElicitationBody, IssueElicitationInput } from '@postern/api';
 import { z } from 'zod/v4';
 import { asError, ElicitationTimeoutError, GatewayError, hasCode } from '../errors.ts';
-import { type GatewayClient, isTerminal, mayBePaid, type TraceContext } from '../gateway/client.ts';
+import { type GatewayClient, isPaymentUnderWay, isTerminal, mayBePaid, type TraceContext } from '../gateway/client.ts';
 import type { GateCheck } from '../gateway/gate-check.ts';
 import type { SealedOpener } from '../gateway/sealed-delivery.ts';
 import type { WaitingReads } from '../gateway/waiting-reads.ts';
@@ -18,13 +18,16 @@ import {
 } from './ask-log.ts';
 import type { AskRecord, RequestState, RequestStateCodec } from './request-state.ts';
 import {
+  AUTHORIZATION_META_KEY,
   type CompletionNotices,
   handlerOf,
   type Principal,
+  type Remediation,
   type SessionReplica,
   type Suspension,
   showsForms,
   type ToolCall,
+  type UrlElicitation,
 } from './tool-call.ts';
 
 /** The response to an MCP client that cannot open links: a result with the link, or a refusal. */
@@ -392,4 +395,28 @@ export async function closeAsk(run: ToolRun, other: AskRecord, signal = run.hand
 export async function isUnanswered(run: ToolRun, other: AskRecord): Promise<boolean> {
   const status = await statusOf(run, other);
   return status === undefined || status === 'pending';
+}
+
+/**
+ * SEP-2643's envelope. It claims that the call was not performed, not even in part. So there is none once the handler may have acted, and
+ * none while a payment is under way.
+ */
+export function denialMeta(
+  { log }: ToolRun,
+  remediation: Remediation,
+  elicitation?: ElicitationBody,
+): { [AUTHORIZATION_META_KEY]: object } | undefined {
+  if (log.mayHaveActed || (elicitation !== undefined && isPaymentUnderWay(elicitation))) return undefined;
+  const hints = remediation === 'available' ? { remediationHints: [{ type: 'url' }] } : {};
+  return { [AUTHORIZATION_META_KEY]: { reason: 'insufficient_authorization', remediation, ...hints } };
+}
+
+/** What an MCP client in URL mode is asked, in any era. */
+export function urlElicitation(run: ToolRun, spec: AskSpec, elicitation: ElicitationBody): UrlElicitation {
+  const { elicitationId, url, matchCode } = elicitation;
+  return {
+    elicitationId,
+    url,
+    message: run.environment.text({ kind: 'ask', about: aboutOf(spec, elicitation), matchCode }),
+  };
 }

@@ -26,8 +26,8 @@ import {
   progressReporter,
   type Surroundings,
 } from '../gate/sdk-gate.ts';
+import { admitted } from '../http/admission.ts';
 import type { HttpSdk } from '../http/endpoint.ts';
-import { admitted } from '../http/origin-check.ts';
 import { clientAnswerSchema, ELICITATION_ERROR_CODE, type ToolCall, textIn, traceContextOf } from '../run/tool-call.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;

@@ -30,8 +30,8 @@ import {
   progressReporter,
   type Surroundings,
 } from '../gate/sdk-gate.ts';
+import { admitted } from '../http/admission.ts';
 import type { HttpSdk } from '../http/endpoint.ts';
-import { admitted } from '../http/origin-check.ts';
 import {
   clientAnswerSchema,
   ELICITATION_ERROR_CODE,

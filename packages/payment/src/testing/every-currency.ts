@@ -1,4 +1,4 @@
-import { decimalsOf } from '../currencies.ts';
+import { decimalsOf } from '../stripe-amounts.ts';
 
 /** Every supported currency, in alphabetical order. */
 const letters = Array.from({ length: 26 }, (_, at) => String.fromCharCode(65 + at));

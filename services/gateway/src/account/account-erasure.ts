@@ -13,7 +13,7 @@ import type { Disconnected, Disconnection } from '../authorization/disconnection
 import type { CredentialFlow } from '../entries/credential-flow.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
 import { visitorIn } from '../pages/browser-cookies.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
 

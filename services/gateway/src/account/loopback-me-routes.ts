@@ -10,8 +10,7 @@ import {
 import { openRequestsPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { type AccountGuardDeps, csrfFormSchema } from '../identity/account-guard.ts';
-import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
-import { assertSameOrigin, PageError } from '../pages/page-request.ts';
+import { assertSameOrigin, BASE_FORM_LIMITS, PageError, readFormBody } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { declineAll } from './me-mcp-server-routes.ts';
 

@@ -5,11 +5,11 @@ import { type AccountGuardDeps, createAccountGuard } from '../identity/account-g
 import { longestSessionMs } from '../identity/create-browser-session.ts';
 import { createProviderLogout, type ProviderLogoutDeps } from '../identity/logout.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { mePaths } from '../platform/http/public-urls.ts';
 
-export const BROWSERS_PATH = '/me/browsers';
-const END_ALL_PATH = `${BROWSERS_PATH}/end`;
+const END_ALL_PATH = `${mePaths.browsers}/end`;
 
 export interface MeBrowserRoutesDeps extends AccountGuardDeps, ProviderLogoutDeps {
   readonly config: ProviderLogoutDeps['config'] & Pick<GatewayConfig, 'browserSession'>;
@@ -24,7 +24,7 @@ export const meBrowserRoutes: FastifyPluginAsync<PageKit<MeBrowserRoutesDeps>> =
   const { guardGet, guardPost } = createAccountGuard(pages);
   const providerLogout = createProviderLogout(pages);
 
-  app.get(BROWSERS_PATH, (request, reply) =>
+  app.get(mePaths.browsers, (request, reply) =>
     guardGet(request, reply, async browserSession => {
       const own = digestOf(browserSession.id);
       const listed = await browserSessions.list(browserSession);

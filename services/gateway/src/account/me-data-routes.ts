@@ -12,20 +12,20 @@ import type { Disconnected, Disconnection } from '../authorization/disconnection
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { passkeyOwnerIn } from '../identity/passkeys/user-passkeys.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { mePaths } from '../platform/http/public-urls.ts';
 import { createErasure, type ErasureDeps } from './account-erasure.ts';
 import { type AccountExportDeps, createAccountExport } from './account-export.ts';
 import { createAccountScope } from './account-scope.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
-import type { MeHistoryRoutesDeps } from './me-history-routes.ts';
 
-export const DATA_PATH = '/me/data';
-const EXPORT_PATH = `${DATA_PATH}/export`;
-const DISCONNECT_PATH = `${DATA_PATH}/disconnect`;
-const ERASE_PATH = `${DATA_PATH}/erase`;
+const EXPORT_PATH = `${mePaths.data}/export`;
+const DISCONNECT_PATH = `${mePaths.data}/disconnect`;
+const ERASE_PATH = `${mePaths.data}/erase`;
 
 export interface MeDataRoutesDeps extends AccountGuardDeps, AccountExportDeps, ErasureDeps {
-  readonly config: AccountGuardDeps['config'] & ErasureDeps['config'] & MeHistoryRoutesDeps['config'];
+  readonly config: AccountGuardDeps['config'] & ErasureDeps['config'] & Pick<GatewayConfig, 'retention'>;
   readonly stores: AccountExportDeps['stores'] & ErasureDeps['stores'] & Pick<Stores, 'passkeys'>;
   readonly service: AccountExportDeps['service'] & ErasureDeps['service'];
   readonly credentialFlow: MeCredentialsDeps['credentialFlow'] & ErasureDeps['credentialFlow'];
@@ -67,7 +67,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
     };
   }
 
-  app.get(DATA_PATH, (request, reply) =>
+  app.get(mePaths.data, (request, reply) =>
     guardGet(request, reply, async browserSession =>
       reply.send(
         dataPage(views.context(request), {
@@ -103,7 +103,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
           revoked: revoked.map(views.providerName),
           unsupported: unsupported.map(views.providerName),
           action: DISCONNECT_PATH,
-          keepHref: DATA_PATH,
+          keepHref: mePaths.data,
           csrfToken: browser.csrfToken(browserSession.id),
         }),
       );
@@ -123,7 +123,7 @@ export const meDataRoutes: FastifyPluginAsync<PageKit<MeDataRoutesDeps>> = async
       reply.send(
         erasePage(views.context(request), {
           action: ERASE_PATH,
-          keepHref: DATA_PATH,
+          keepHref: mePaths.data,
           csrfToken: browser.csrfToken(browserSession.id),
           answersKeptHours: deps.config.retention.endedHours,
           hasPasskeys: (await deps.stores.passkeys.list(passkeyOwnerIn(browserSession))).length > 0,

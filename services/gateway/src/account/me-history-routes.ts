@@ -4,14 +4,11 @@ import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import { PageError } from '../pages/page-request.ts';
-import type { PageKit } from '../pages/page-views.ts';
+import { answeredAbout, type PageKit } from '../pages/page-views.ts';
 import { paidView, refundViews } from '../payments/payment-pages.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
+import { elicitationPath, mePaths, receiptPath } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
-import { answeredAbout } from './asked-views.ts';
-
-export const HISTORY_PATH = '/me/history';
 
 export interface MeHistoryRoutesDeps extends AccountGuardDeps, AccountScopeDeps {
   readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention' | 'payment'>;
@@ -41,7 +38,7 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
     return (await deps.stores.payments.list(elicitationId)).flatMap(refundViews);
   }
 
-  app.get(HISTORY_PATH, (request, reply) =>
+  app.get(mePaths.history, (request, reply) =>
     guardGet(request, reply, async browserSession => {
       const query = querySchema.safeParse(request.query);
       if (!query.success) throw new PageError('bad_request');
@@ -58,8 +55,8 @@ export const meHistoryRoutes: FastifyPluginAsync<PageKit<MeHistoryRoutesDeps>> =
             .filter(({ elicitationId }) => !listed.has(elicitationId))
             .flatMap(of => paidView(of, views)),
           paymentsKeptDays: deps.config.payment.retentionDays,
-          ...(page > 1 && { newerHref: page === 2 ? HISTORY_PATH : `${HISTORY_PATH}?page=${page - 1}` }),
-          ...(hasMore && { olderHref: `${HISTORY_PATH}?page=${page + 1}` }),
+          ...(page > 1 && { newerHref: page === 2 ? mePaths.history : `${mePaths.history}?page=${page - 1}` }),
+          ...(hasMore && { olderHref: `${mePaths.history}?page=${page + 1}` }),
           answered: await Promise.all(
             ended.map(async elicitation => ({
               mcpServerName: views.mcpServerName(elicitation.mcpServerId),

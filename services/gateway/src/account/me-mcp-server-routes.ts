@@ -14,9 +14,8 @@ import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { type AccountGuardDeps, createAccountGuard } from '../identity/account-guard.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { PageKit } from '../pages/page-views.ts';
-import { mcpServerPath } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import { mcpServerPath, type PageKit } from '../pages/page-views.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 
 interface ById {
   Params: { mcpServerId: string };

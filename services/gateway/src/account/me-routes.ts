@@ -11,14 +11,11 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Disconnection } from '../authorization/disconnection.ts';
 import { type AccountGuardDeps, createAccountGuard, ignoreMissing } from '../identity/account-guard.ts';
 import { createMePasskeys, type MePasskeysDeps } from '../identity/passkeys/user-passkeys.ts';
-import type { PageKit } from '../pages/page-views.ts';
-import { elicitationPath } from '../platform/http/public-urls.ts';
+import { type PageKit, waitingAbout } from '../pages/page-views.ts';
+import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import { elicitationPath, mePaths } from '../platform/http/public-urls.ts';
 import { type AccountScopeDeps, createAccountScope } from './account-scope.ts';
-import { waitingAbout } from './asked-views.ts';
-import { BROWSERS_PATH } from './me-browser-routes.ts';
 import { createMeCredentials, type MeCredentialsDeps } from './me-credential-routes.ts';
-import { DATA_PATH } from './me-data-routes.ts';
-import { HISTORY_PATH, type MeHistoryRoutesDeps } from './me-history-routes.ts';
 import { createMeMutes, type MeMutesDeps } from './me-mcp-server-routes.ts';
 
 interface ById {
@@ -31,7 +28,7 @@ export interface MeRoutesDeps
     MeCredentialsDeps,
     MePasskeysDeps,
     MeMutesDeps {
-  readonly config: AccountGuardDeps['config'] & MeHistoryRoutesDeps['config'];
+  readonly config: AccountGuardDeps['config'] & Pick<GatewayConfig, 'retention'>;
   readonly stores: AccountScopeDeps['stores'] & Pick<Stores, 'passkeys'>;
   readonly disconnection: Disconnection;
 }
@@ -108,10 +105,10 @@ export const meRoutes: FastifyPluginAsync<PageKit<MeRoutesDeps>> = async (app, p
           credentials,
           muted,
           ...passkeys,
-          historyHref: HISTORY_PATH,
+          historyHref: mePaths.history,
           answersKeptHours: deps.config.retention.endedHours,
-          browsersHref: BROWSERS_PATH,
-          dataHref: DATA_PATH,
+          browsersHref: mePaths.browsers,
+          dataHref: mePaths.data,
         }),
       );
     }),

@@ -1,6 +1,10 @@
 import type { Connection, JobAbout, Stores } from '@postern/elicitation';
-import { type AuditFields, auditRecordOf, type OperatorEventName } from '../platform/audit/audit-events.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import {
+  type AuditFields,
+  auditRecordOf,
+  type OperatorEventName,
+  type Pseudonyms,
+} from '../platform/audit/audit-events.ts';
 import { requestFields } from '../platform/http/request-context.ts';
 import { instance, type Logger } from '../platform/logger.ts';
 

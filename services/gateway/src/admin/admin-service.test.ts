@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import { createApiKeyUses } from '../mcp-servers/caller-auth.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
-import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import { pseudonymsOf } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { openVault } from '../sealing/open-vault.ts';

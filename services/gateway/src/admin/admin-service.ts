@@ -1,8 +1,9 @@
-import type { Stores } from '@postern/elicitation';
+import type { Credential, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
+import { createAccountExport } from '../account/account-export.ts';
 import { openWebhookQueues, type WebhookQueues } from '../events/webhooks/webhook-queues.ts';
-import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Network } from '../platform/store/network.ts';
 import type { AdminProcess } from './admin-audit.ts';
@@ -13,7 +14,7 @@ import { createFind } from './find.ts';
 import { createJobWorker } from './job-runner.ts';
 import { createJobs } from './jobs.ts';
 import { createOverview } from './overview.ts';
-import { createPeople } from './people.ts';
+import { createPeople, listAllEnded, listAllPasskeys, vouchersOf } from './people.ts';
 import { createRecordListing } from './record-listing.ts';
 import { createRefunds } from './refunds.ts';
 
@@ -56,7 +57,7 @@ export function createAdminService(deps: AdminServiceDeps) {
       pseudonym,
       hasUsers: config.audit.stream,
     }),
-    ...createChanges({ ...shared, config, now: deps.now }),
+    ...createChanges({ ...shared, config, now: deps.now, exportOf: createPersonExport(deps).of }),
     ...createRefunds({ ...shared, config, now: deps.now }),
     ...createApiKeys({ ...shared, config }),
     ...createJobs({ ...shared, config, workOn: createJobWorker(deps) }),
@@ -67,3 +68,36 @@ export function createAdminService(deps: AdminServiceDeps) {
 }
 
 export type AdminService = ReturnType<typeof createAdminService>;
+
+/** What a person gets from `/me`, as an operator who answers for all applications gets it. */
+function createPersonExport({ stores, mcpServers, now }: Pick<AdminServiceDeps, 'stores' | 'mcpServers' | 'now'>) {
+  const nameOf = ({ config: { name } }: RegisteredMcpServer) => ({ name });
+  const all = [...mcpServers.values()];
+  return createAccountExport({
+    deps: {
+      stores: {
+        ...stores,
+        passkeys: { list: subject => listAllPasskeys({ stores, mcpServers }, subject) },
+        payments: {
+          list: id => stores.payments.list(id),
+          listPaid: async page =>
+            (
+              await Promise.all(vouchersOf(mcpServers).map(voucher => stores.payments.listPaid({ ...page, voucher })))
+            ).flat(),
+        },
+      },
+      mcpServers,
+      now,
+      // An operator answers for all applications, so nothing is left out for the one that identified the person.
+      service: {
+        listOpen: (visitor, ids) => stores.elicitations.listOpen(visitor.subject, ids),
+        listEnded: visitor => listAllEnded({ stores, mcpServers }, visitor.subject),
+      },
+    },
+    views: {
+      connectedAccount: of => ({ mcpServers: all.filter(server => mayUse(server, of)).map(nameOf) }),
+      credentialReaders: (of: Credential) => all.filter(server => mayRead(server, of)).map(nameOf),
+      mcpServerName: id => mcpServers.get(id)?.config.name ?? id,
+    },
+  });
+}

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AuditStreamName, isAuditPosition, type Stores, type Subject } from '@postern/elicitation';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { giveWay } from './paced-reads.ts';
 import { InvalidCursorError, type Page, type PageRequest } from './shard-lists.ts';

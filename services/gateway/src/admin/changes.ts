@@ -1,7 +1,6 @@
 import {
   AlreadyEndedError,
   type Connection,
-  type Credential,
   createElicitationService,
   DomainError,
   type Elicitation,
@@ -16,18 +15,18 @@ import {
   shardIn,
   systemEntropy,
 } from '@postern/elicitation';
-import { createAccountExport } from '../account/account-export.ts';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import { longestSessionMs } from '../identity/create-browser-session.ts';
-import { mayRead, mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { announcementsOf, type Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
+import { announcementsOf } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type Network, offered } from '../platform/store/network.ts';
 import type { Actor, DryRun, RecordAct } from './admin-audit.ts';
 import { fewAtOnce } from './paced-reads.ts';
 import { allSessionsOf, listAllEnded, listAllPasskeys, passkeyOwners, vouchersOf } from './people.ts';
 
-export interface ChangesDeps {
+export interface ChangesDeps<Exported> {
   readonly config: Pick<GatewayConfig, 'providers' | 'browserSession' | 'operatorWebhooks'>;
   readonly stores: Stores;
   readonly network: Network | undefined;
@@ -35,6 +34,8 @@ export interface ChangesDeps {
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
   readonly queues: () => Promise<WebhookQueues['all']>;
+  /** Returns everything that is stored about a person. */
+  readonly exportOf: (person: ReturnType<typeof allSessionsOf> & { readonly displayName: string }) => Promise<Exported>;
   readonly now: () => number;
 }
 
@@ -42,7 +43,17 @@ export interface ChangesDeps {
  * What operators change. Each verb is a sequence of single commits: after a crash, repeating it does the rest. A removed connection leaves
  * a revocation in the same commit, and the running gateway asks the provider within seconds.
  */
-export function createChanges({ config, stores, network, mcpServers, pseudonym, record, queues, now }: ChangesDeps) {
+export function createChanges<Exported>({
+  config,
+  stores,
+  network,
+  mcpServers,
+  pseudonym,
+  record,
+  queues,
+  exportOf,
+  now,
+}: ChangesDeps<Exported>) {
   const providers = new Set(config.providers.map(({ name }) => name));
   const service = createElicitationService({
     elicitations: stores.elicitations,
@@ -85,36 +96,6 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
   }
 
   const openOf = (subject: Subject) => stores.elicitations.listOpen(subject, [...mcpServers.keys()]);
-
-  const nameOf = ({ config: { name } }: RegisteredMcpServer) => ({ name });
-  const all = [...mcpServers.values()];
-  const accountExport = createAccountExport({
-    deps: {
-      stores: {
-        ...stores,
-        passkeys: { list: subject => listAllPasskeys({ stores, mcpServers }, subject) },
-        payments: {
-          list: id => stores.payments.list(id),
-          listPaid: async page =>
-            (
-              await Promise.all(vouchersOf(mcpServers).map(voucher => stores.payments.listPaid({ ...page, voucher })))
-            ).flat(),
-        },
-      },
-      mcpServers,
-      now,
-      // An operator answers for all applications, so nothing is left out for the one that identified the person.
-      service: {
-        listOpen: (visitor, ids) => stores.elicitations.listOpen(visitor.subject, ids),
-        listEnded: visitor => listAllEnded({ stores, mcpServers }, visitor.subject),
-      },
-    },
-    views: {
-      connectedAccount: of => ({ mcpServers: all.filter(server => mayUse(server, of)).map(nameOf) }),
-      credentialReaders: (of: Credential) => all.filter(server => mayRead(server, of)).map(nameOf),
-      mcpServerName: id => mcpServers.get(id)?.config.name ?? id,
-    },
-  });
 
   return {
     /** Enables an endpoint. The gateway resumes its waiting deliveries within seconds. Undefined for an endpoint that is not configured. */
@@ -170,7 +151,7 @@ export function createChanges({ config, stores, network, mcpServers, pseudonym, 
     async exportPerson(actor: Actor, subject: Subject) {
       await record(actor, { event: 'admin.person_exported', subject });
       const session = { ...allSessionsOf(subject), displayName: subject.subject };
-      return accountExport.of(session);
+      return exportOf(session);
     },
 
     /**

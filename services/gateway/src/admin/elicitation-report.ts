@@ -8,7 +8,7 @@ import {
   matchCodeOf,
   type Outcome,
 } from '@postern/elicitation';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 
 export interface ReportedEvent {
   /** Time of the Redis server. */

@@ -1,5 +1,3 @@
-export { MAX_FIND_TEXT as MAX_TEXT } from '@postern/api/admin';
-
 import {
   type Elicitation,
   type ElicitationId,
@@ -15,7 +13,7 @@ import {
 import type { Vault } from '@postern/vault';
 import { createApiKeyAdmin } from '../mcp-servers/api-key-admin.ts';
 import { apiKeyHash, isNewApiKey } from '../mcp-servers/api-keys.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { AuditItem, AuditSearch } from './audit-search.ts';
 import { pageOf } from './shard-lists.ts';

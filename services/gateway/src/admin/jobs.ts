@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   DomainError,
   type JobAbout,
+  type JobProgress,
   newOperationId,
   type StoredJob,
   type Stores,
@@ -9,11 +10,10 @@ import {
 } from '@postern/elicitation';
 import type { WebhookQueues } from '../events/webhooks/webhook-queues.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { type ConnectionSearchDeps, createConnectionSearch, type DisconnectTarget } from './connection-search.ts';
-import type { createJobWorker } from './job-runner.ts';
 
 /** Thrown when too many jobs are unfinished. */
 export class TooManyJobsError extends Error {
@@ -27,7 +27,11 @@ export interface JobsDeps {
   readonly pseudonym: Pseudonyms;
   readonly record: RecordAct;
   readonly queues: () => Promise<WebhookQueues['all']>;
-  readonly workOn: ReturnType<typeof createJobWorker>;
+  /** Works on a job in this process until it has ended, is lost to another replica, or `signal` is aborted. */
+  readonly workOn: (
+    jobId: string,
+    p: { readonly signal: AbortSignal; readonly onProgress?: (progress: JobProgress) => void },
+  ) => Promise<'ended' | 'released' | 'elsewhere'>;
 }
 
 /** Records that a plan reads at most, unless it must be complete. */
@@ -223,3 +227,5 @@ export function createJobs({ config, stores, mcpServers, pseudonym, record, queu
     },
   };
 }
+
+export type DisconnectPlan = Awaited<ReturnType<ReturnType<typeof createJobs>['planDisconnect']>>;

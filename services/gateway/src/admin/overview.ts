@@ -266,3 +266,5 @@ export function createOverview(deps: OverviewDeps) {
     },
   };
 }
+
+export type WebhookEndpointItem = Awaited<ReturnType<ReturnType<typeof createOverview>['webhookEndpoints']>>[number];

@@ -1,7 +1,7 @@
 import type { BrowserSession, Stores, Subject } from '@postern/elicitation';
 import { passkeyOwnerOf } from '../identity/passkeys/user-passkeys.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { connectionItem, credentialItem, elicitationItem } from './record-items.ts';
 

@@ -10,7 +10,7 @@ import {
   refundableOf,
   refundedOf,
 } from '@postern/elicitation';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 
 const iso = (at: number): string => new Date(at).toISOString();
 const isoOf = (at: number | undefined) => (at === undefined ? undefined : iso(at));

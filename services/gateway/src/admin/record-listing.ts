@@ -18,7 +18,7 @@ import {
 } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { paymentsOf } from '../payments/refunds.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { Actor, RecordAct } from './admin-audit.ts';
 import { type AuditSearch, linesAbout } from './audit-search.ts';
 import { ownerOf } from './connection-search.ts';

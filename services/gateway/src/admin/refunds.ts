@@ -15,7 +15,7 @@ import {
 } from '@postern/elicitation';
 import { canRefundAt } from '@postern/payment';
 import { type CanRefund, decideRefund, paymentsOf, refundFingerprint, reservedRefund } from '../payments/refunds.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { ProblemError } from '../platform/http/problems.ts';

@@ -13,10 +13,9 @@ import {
 } from '@postern/elicitation';
 import { LRUCache } from 'lru-cache';
 import { mayUse, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { ProblemError } from '../platform/http/problems.ts';
-import type { Upstream } from '../platform/overload/upstream.ts';
-import { providerNotAsked } from '../platform/overload/upstream.ts';
+import { providerNotAsked, type Upstream } from '../platform/overload/upstream.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import { sealFor } from '../sealing/sealed-delivery.ts';
 import type { TokenRefresh } from './token-refresh.ts';

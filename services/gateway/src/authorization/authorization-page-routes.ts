@@ -1,8 +1,15 @@
 import { type Elicitation, type ElicitationService, isOfKind, NotFoundError } from '@postern/elicitation';
 import { type DeviceNotice, devicePage, leavingPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
-import { type PageRequest, type VisitOf, watchOf } from '../pages/kind-pages.ts';
-import { type ById, createPageGuard, type PageGuardDeps, type PageVisit } from '../pages/page-guard.ts';
+import {
+  type ById,
+  createPageGuard,
+  type PageGuardDeps,
+  type PageRequest,
+  type PageVisit,
+  type VisitOf,
+  watchOf,
+} from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { AuthorizationStart } from './authorization-start.ts';

@@ -2,14 +2,13 @@ import { AuthorizationError, type ProviderRegistry } from '@postern/authorizatio
 import { type ElicitationService, RequestChangedError, type RetryReason, type Stores } from '@postern/elicitation';
 import { type ConnectNotice, type ConnectView, connectPage, donePage, type Locale } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
-import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { AuthorizationStart } from './authorization-start.ts';
+import { type AuthorizationStart, retryReasonOf, type ScopePlan } from './authorization-start.ts';
 import type { DeviceFlow } from './device-flow.ts';
-import { retryReasonOf } from './oauth-callback.ts';
-import type { ScopePlan, ScopePlanner } from './scope-plan.ts';
+import type { ScopePlanner } from './scope-plan.ts';
 
 export interface AuthorizationPagesDeps {
   readonly service: Pick<ElicitationService, 'assertSamePerson'>;

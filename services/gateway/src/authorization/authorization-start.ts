@@ -1,6 +1,12 @@
-import type { Provider, ProviderRegistry, AuthorizationStart as StartedAttempt } from '@postern/authorization';
+import type {
+  AuthorizationError,
+  Provider,
+  ProviderRegistry,
+  AuthorizationStart as StartedAttempt,
+} from '@postern/authorization';
 import {
   type AuthorizationState,
+  type Connection,
   DomainError,
   digestOf,
   type Elicitation,
@@ -8,6 +14,8 @@ import {
   type ElicitationService,
   type Entropy,
   newAuthorizationState,
+  type ReconnectReason,
+  type RetryReason,
   type Stores,
   shardIn,
   type Visitor,
@@ -16,7 +24,6 @@ import type { Vault } from '@postern/vault';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext } from '../sealing/seal-contexts.ts';
-import type { ScopePlan } from './scope-plan.ts';
 
 /** Lifetime of `state`: the user must return from the provider within this time. */
 const TRANSACTION_MS = 10 * 60 * 1000;
@@ -31,6 +38,19 @@ export interface TransactionSecret extends Omit<StartedAttempt, 'authorizationUr
   readonly heldScopes: readonly string[];
   /** Id of the account that granted them, if it is known. */
   readonly heldAccount?: string;
+}
+
+/** The scopes that an attempt will request, compared with the scopes that are granted already. */
+export interface ScopePlan {
+  /** Requested from the provider. */
+  readonly requested: readonly string[];
+  /** Granted before and after the attempt. */
+  readonly held: readonly string[];
+  /** The connection that will be replaced, and why it is not usable. */
+  readonly connection?: Connection;
+  readonly reason?: ReconnectReason;
+  /** Identifies the plan: a consent is valid only for the plan that the page showed. */
+  readonly digest: string;
 }
 
 export interface AuthorizationStartDeps {
@@ -115,4 +135,19 @@ export function providerOf(
   const provider = providers.get(request.provider);
   if (provider === undefined) throw new DomainError('unknown_provider', 'The provider is no longer configured.');
   return provider;
+}
+
+/** Returns why the user may retry after this error of a provider. */
+export function retryReasonOf(error: AuthorizationError): RetryReason {
+  switch (error.code) {
+    case 'access_denied':
+      return 'provider_denied';
+    case 'provider_unavailable':
+    case 'outbound_blocked':
+    case 'outbound_redirect':
+    case 'outbound_too_large':
+      return 'provider_unavailable';
+    default:
+      return 'provider_refused';
+  }
 }

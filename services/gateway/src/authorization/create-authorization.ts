@@ -7,7 +7,7 @@ import {
 import type { Clock, ElicitationService, Entropy, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { type OutboundLog, providerAt } from '../platform/outbound/outbound-log.ts';
 import { providerThrough, type UpstreamOf } from '../platform/overload/upstream.ts';

@@ -16,13 +16,11 @@ import {
 } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import { deviceContext } from '../sealing/seal-contexts.ts';
-import { providerOf } from './authorization-start.ts';
-import { retryReasonOf } from './oauth-callback.ts';
+import { providerOf, retryReasonOf, type ScopePlan } from './authorization-start.ts';
 import { providerLeaseMs } from './revocation-flow.ts';
-import type { ScopePlan } from './scope-plan.ts';
 import type { StoreGrant } from './store-grant.ts';
 
 const storedSecretSchema = z.object({

@@ -10,7 +10,8 @@ import {
   type Stores,
   shardIn,
 } from '@postern/elicitation';
-import { type AuditLog, type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
+import { type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
 import { withTimeout } from '../platform/with-timeout.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 

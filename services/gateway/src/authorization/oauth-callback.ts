@@ -25,11 +25,11 @@ import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.t
 import { visitorIn, visitorOf } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath, redirectUriOf } from '../platform/http/public-urls.ts';
 import { transactionContext, verificationContext } from '../sealing/seal-contexts.ts';
-import { providerOf, type TransactionSecret } from './authorization-start.ts';
+import { providerOf, retryReasonOf, type TransactionSecret } from './authorization-start.ts';
 import type { StoreGrant } from './store-grant.ts';
 
 /** The application must verify within this time. Authorization codes rarely live longer. */
@@ -309,20 +309,5 @@ export class OAuthCallback {
 
   #redirectUriFor({ mcpServerId, request }: ElicitationOf<'authorization'>): URL {
     return redirectUriOf(this.#deps.config.publicUrl, mcpServerId, request.provider);
-  }
-}
-
-/** Returns why the user may retry after this error of a provider. */
-export function retryReasonOf(error: AuthorizationError): RetryReason {
-  switch (error.code) {
-    case 'access_denied':
-      return 'provider_denied';
-    case 'provider_unavailable':
-    case 'outbound_blocked':
-    case 'outbound_redirect':
-    case 'outbound_too_large':
-      return 'provider_unavailable';
-    default:
-      return 'provider_refused';
   }
 }

@@ -1,6 +1,6 @@
 import type { AuthorizationError } from '@postern/authorization';
 import type { Clock, Connection, Subject } from '@postern/elicitation';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 
 const HOUR_MS = 60 * 60_000;
 /** Refused users from which on the provider is suspected instead of their grants. */

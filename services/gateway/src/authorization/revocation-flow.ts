@@ -14,7 +14,7 @@ import {
   shardOf,
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 const FIRST_RETRY_MS = 5_000;

@@ -1,28 +1,14 @@
 import { AuthorizationError, type Provider, type ProviderRegistry } from '@postern/authorization';
 import {
   type Clock,
-  type Connection,
   connectionIdOf,
   digestOf,
   type ElicitationOf,
-  type ReconnectReason,
   reconnectReason,
   type Stores,
 } from '@postern/elicitation';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-
-/** The scopes that an attempt will request, compared with the scopes that are granted already. */
-export interface ScopePlan {
-  /** Requested from the provider. */
-  readonly requested: readonly string[];
-  /** Granted before and after the attempt. */
-  readonly held: readonly string[];
-  /** The connection that will be replaced, and why it is not usable. */
-  readonly connection?: Connection;
-  readonly reason?: ReconnectReason;
-  /** Identifies the plan: a consent is valid only for the plan that the page showed. */
-  readonly digest: string;
-}
+import type { ScopePlan } from './authorization-start.ts';
 
 /**
  * Plans the scopes of an attempt. A new grant replaces the old one, and most providers grant only the requested scopes. So the

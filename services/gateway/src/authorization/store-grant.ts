@@ -14,7 +14,7 @@ import {
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { redirectUriOf } from '../platform/http/public-urls.ts';
 import type { RevocationFlow } from './revocation-flow.ts';

@@ -11,7 +11,7 @@ import {
   type TokenSetOf,
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { isSilent } from '../platform/replica.ts';
 import type { ProviderAnswers } from './provider-answers.ts';

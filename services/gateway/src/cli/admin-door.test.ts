@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { z } from 'zod';
 import { runCommand } from '../testing/run-command.ts';
 import { throughUrl } from './admin-door.ts';
-import { commandTable } from './command-table.ts';
+import { commandTable } from './run-cli.ts';
 
 let folder: string;
 let config: string;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Subject } from '@postern/elicitation';
+import { pseudonymsOf } from '../platform/audit/audit-log.ts';
 import { ocsfEvent } from '../platform/audit/ocsf.ts';
-import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { hasRedis } from '../platform/config/redis-config.ts';
 import { type AdminDoor, openDoor, throughUrl } from './admin-door.ts';

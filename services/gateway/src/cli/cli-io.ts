@@ -1,6 +1,6 @@
 import type { Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { Network } from '../platform/store/network.ts';
 

@@ -19,7 +19,7 @@ import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage
 import { quickPace } from '../testing/webhooks-config.ts';
 import { throughUrl } from './admin-door.ts';
 import { type Command, cliOptions } from './command.ts';
-import { commandTable } from './command-table.ts';
+import { commandTable } from './run-cli.ts';
 
 const { answer, approve, askFor, charge } = kindSamples;
 const { ask, complete, connectionFor, created, engage, from, moved, operation, somebody } = samples;

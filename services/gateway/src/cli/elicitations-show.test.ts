@@ -6,7 +6,7 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import { pseudonymsOf } from '../platform/audit/audit-log.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { runCommand } from '../testing/run-command.ts';
 import { sampleConfig } from '../testing/sample-config.ts';

@@ -1,7 +1,7 @@
 import { commandProcess, type RecordAct } from '../admin/admin-audit.ts';
 import { type AdminService, createAdminService } from '../admin/admin-service.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
-import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import { pseudonymsOf } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { hasRedis } from '../platform/config/redis-config.ts';

@@ -8,7 +8,7 @@ import type { createSignInFlow, IdentityProvider } from '../identity/sign-in-flo
 import { FRESH_SECONDS } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { ConsoleConfig } from '../platform/config/console-config.ts';
 import { type ConsoleGuard, csrfField, isConsolePath, isFromElsewhere } from './console-guard.ts';
 import { signInHref } from './pages/layout.ts';

@@ -12,19 +12,17 @@ import { type AuthorizationPagesDeps, createAuthorizationPages } from '../author
 import { type CredentialPagesDeps, createCredentialPages } from '../entries/credential-pages.ts';
 import { createFormPages, type FormPagesDeps } from '../entries/form-pages.ts';
 import {
+  type ById,
   type CompletedVisitOf,
+  createPageGuard,
+  type DecisionForm,
   type KindPages,
+  type PageGuardDeps,
   type PageRequest,
+  type PageVisit,
   pagePhase,
   type VisitOf,
   watchOf,
-} from '../pages/kind-pages.ts';
-import {
-  type ById,
-  createPageGuard,
-  type DecisionForm,
-  type PageGuardDeps,
-  type PageVisit,
 } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { type ConfirmationPagesDeps, createConfirmationPages } from '../payments/confirmation-pages.ts';

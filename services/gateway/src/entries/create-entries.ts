@@ -1,7 +1,7 @@
 import type { Clock, ElicitationService, Entropy, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';
 import type { UpstreamOf } from '../platform/overload/upstream.ts';

@@ -12,7 +12,8 @@ import {
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import { mayRead, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { type AuditLog, type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
+import { type RemovedBy, removedBy } from '../platform/audit/audit-log.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { ProblemError } from '../platform/http/problems.ts';

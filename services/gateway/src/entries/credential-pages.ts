@@ -2,7 +2,7 @@ import { type ElicitationOf, type ElicitationService, RequestChangedError } from
 import { type CredentialNotice, credentialDonePage, credentialPage, displayHost } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { checkOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FieldFault, readCredentialEntry } from './credential-entry.ts';

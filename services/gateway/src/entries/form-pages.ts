@@ -2,7 +2,7 @@ import { type FormFields, formTextsSchema, requestedSchemaSchema } from '@poster
 import { type ElicitationOf, type ElicitationService, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
-import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { type FormTry, formFieldViews, readFormEntry } from './form-field-views.ts';

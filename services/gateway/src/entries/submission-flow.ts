@@ -13,7 +13,7 @@ import {
 } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { checkOf, ownerOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { credentialContext, resultContext } from '../sealing/seal-contexts.ts';
 import type { CredentialCheck } from './credential-check.ts';

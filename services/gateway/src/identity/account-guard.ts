@@ -2,8 +2,7 @@ import { type BrowserSession, type Clock, NotFoundError } from '@postern/elicita
 import { displayHost, signInPage } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
-import { assertSameOrigin, PageError } from '../pages/page-request.ts';
+import { assertSameOrigin, BASE_FORM_LIMITS, PageError, readFormBody } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import type { AccountPage, IdentityProvider } from './sign-in-flow.ts';

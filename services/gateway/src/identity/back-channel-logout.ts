@@ -1,7 +1,7 @@
 import { AuthorizationError, type LogoutTokenVerifier, MAX_LOGOUT_TOKEN_AGE_SECONDS } from '@postern/authorization';
 import { digestOf, type Stores } from '@postern/elicitation';
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { readBody } from '../platform/http/request-input.ts';

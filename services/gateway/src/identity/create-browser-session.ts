@@ -7,11 +7,19 @@ import {
   type Stores,
   shardOf,
 } from '@postern/elicitation';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
-import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
+
+/** The section of the configuration about browser sessions. */
+interface SessionConfig {
+  readonly browserSession: { readonly absoluteHours: number; readonly idleMinutes: number };
+}
 
 /** The longest time that a browser session can last, in milliseconds. */
-export function longestSessionMs({ browserSession }: Pick<GatewayConfig, 'browserSession'>): number {
+export function longestSessionMs({
+  browserSession,
+}: {
+  readonly browserSession: Pick<SessionConfig['browserSession'], 'absoluteHours'>;
+}): number {
   return browserSession.absoluteHours * 3_600_000;
 }
 
@@ -23,7 +31,7 @@ export function longestSessionMs({ browserSession }: Pick<GatewayConfig, 'browse
  */
 export async function createBrowserSession(
   deps: {
-    config: Pick<GatewayConfig, 'browserSession'>;
+    config: SessionConfig;
     auditLog: AuditLog;
     stores: Pick<Stores, 'browserSessions'>;
     entropy: Entropy;

@@ -10,7 +10,7 @@ import { createPasskeys } from '@postern/payment';
 import type { Vault } from '@postern/vault';
 import type { OAuthCallback } from '../authorization/oauth-callback.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { identityProviderAt, type OutboundLog } from '../platform/outbound/outbound-log.ts';
 import { signInThrough, type UpstreamOf, verifyThrough } from '../platform/overload/upstream.ts';

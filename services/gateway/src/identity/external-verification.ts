@@ -6,11 +6,13 @@ import {
   digestOf,
   type Elicitation,
   type ElicitationId,
+  type ElicitationOf,
   type ElicitationService,
   type Entropy,
   isOfKind,
   isTerminal,
   NotFoundError,
+  type OneTimeRecord,
   parseElicitationId,
   parseVerificationId,
   type Stores,
@@ -20,9 +22,8 @@ import {
 } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
-import type { OAuthCallback } from '../authorization/oauth-callback.ts';
 import { asConfigured, mayAsk, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationUrl } from '../platform/http/public-urls.ts';
 import { unsealTransaction } from '../sealing/unseal-transaction.ts';
@@ -93,7 +94,10 @@ export function createExternalVerification(p: {
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   stores: Pick<Stores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
-  oauthCallback: Pick<OAuthCallback, 'finishVerified'>;
+  oauthCallback: {
+    /** Exchanges the held code of an elicitation whose user was verified. */
+    finishVerified(elicitation: ElicitationOf<'authorization'>, record: OneTimeRecord): Promise<Elicitation>;
+  };
   now: Clock;
   entropy: Entropy;
 }) {

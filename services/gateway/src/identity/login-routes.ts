@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { visitorOf } from '../pages/browser-cookies.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import { browserName } from './browser-name.ts';

@@ -14,10 +14,15 @@ import { notFoundPage, signedOutPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Browser, LOGOUT_SECONDS } from '../pages/browser-cookies.ts';
-import { BASE_FORM_LIMITS, readFormBody } from '../pages/form-body.ts';
-import { assertNoPrefetch, assertSameOrigin, PageError } from '../pages/page-request.ts';
+import {
+  assertNoPrefetch,
+  assertSameOrigin,
+  BASE_FORM_LIMITS,
+  PageError,
+  readFormBody,
+} from '../pages/page-request.ts';
 import type { PageKit } from '../pages/page-views.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { sharedKeyFor } from '../platform/config/vault-config.ts';
 import { elicitationPath, postLogoutRedirectUriOf } from '../platform/http/public-urls.ts';

@@ -1,5 +1,12 @@
 import type { BrowserSession, Clock, Elicitation } from '@postern/elicitation';
-import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
+
+/** What an MCP server asks of a sign-in, in seconds. */
+interface SignInLimits {
+  readonly payment?: { readonly freshSignInSeconds?: number | undefined } | undefined;
+  readonly confirmation?:
+    | { readonly everyFreshSignInSeconds?: number | undefined; readonly freshSignInSeconds?: number | undefined }
+    | undefined;
+}
 
 /** Maximum age of a sign-in, in seconds, for changing a user's passkeys. */
 export const FRESH_SECONDS = 300;
@@ -19,7 +26,10 @@ export function isFresh(authTime: number | undefined, maxAgeMs: number, now: num
  * Decides how recent a sign-in must be to approve an elicitation (OWASP transaction authorization 1.4). Reads the configuration on every
  * call, so a stricter policy also applies to links that were issued before.
  */
-export function createSignInPolicy(p: { mcpServers: ReadonlyMap<string, RegisteredMcpServer>; now: Clock }) {
+export function createSignInPolicy(p: {
+  mcpServers: ReadonlyMap<string, { readonly config: SignInLimits }>;
+  now: Clock;
+}) {
   /** Limits for this kind of elicitation, in seconds. The strictest one applies. */
   function limitsFor({ mcpServerId, request }: Elicitation): readonly (number | undefined)[] {
     const config = p.mcpServers.get(mcpServerId)?.config;

@@ -76,6 +76,7 @@ describe('joining', () => {
       load,
       env: {},
       logger,
+      runCli: async () => 0,
       stop() {},
     });
     const serving = async (...[request, line, signal]: Parameters<typeof serve>) => {

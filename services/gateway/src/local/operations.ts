@@ -10,7 +10,7 @@ import {
   PERSON,
 } from '@postern/api/local';
 import { z } from 'zod';
-import { CliError, type HeldStore } from '../cli/cli-io.ts';
+import { CliError, type CliIo, type HeldStore } from '../cli/cli-io.ts';
 import { approvedPayments } from '../cli/dev/dev-options.ts';
 import { apiKeyHash } from '../mcp-servers/api-keys.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
@@ -35,6 +35,8 @@ export interface OperationsOptions {
   readonly load: () => GatewayConfig;
   readonly env: NodeJS.ProcessEnv;
   readonly logger: Pick<Logger, 'warn'>;
+  /** Runs a command of operators. */
+  readonly runCli: (args: readonly string[], io: CliIo) => Promise<number>;
   /** Begins to stop the process, after the answer was sent. */
   readonly stop: (why: 'taken_over' | 'local') => void;
 }
@@ -65,10 +67,8 @@ export function createOperations(p: OperationsOptions) {
       case 'command': {
         using work = activity.begin();
         if (work === undefined) return;
-        // Loaded for the first command only: it is much of the code.
-        const { runCli } = await import('../cli/run-cli.ts');
         return await serveCommand(request, line, {
-          run: (args, io) => runCli(args, { ...io, store: gateway.deps }),
+          run: (args, io) => p.runCli(args, { ...io, store: gateway.deps }),
           stopping,
         });
       }

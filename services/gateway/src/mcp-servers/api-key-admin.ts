@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiKeyStore, KeyAge, Stores } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
-import type { GatewayConfig } from '../platform/config/config-schema.ts';
+import type { McpServerConfig } from '../platform/config/mcp-server-config.ts';
 import { apiKeyContext } from '../sealing/seal-contexts.ts';
 import { apiKeyHash, digestIn, HASH_SHOWN, idOfFileKey, newApiKey } from './api-keys.ts';
 
@@ -53,7 +53,7 @@ export const newApiKeyId = () => `ak_${randomBytes(12).toString('base64url')}`;
 
 /** What operators do with API keys. Sends nothing and logs nothing: callers write the audit event. */
 export function createApiKeyAdmin(p: {
-  readonly config: Pick<GatewayConfig, 'mcpServers'>;
+  readonly config: { readonly mcpServers: readonly McpServerConfig[] };
   readonly vault: Pick<Vault, 'seal' | 'open'>;
   readonly stores: {
     readonly apiKeys: Pick<Stores['apiKeys'], keyof ApiKeyStore>;

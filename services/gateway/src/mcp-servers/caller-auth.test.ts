@@ -3,7 +3,7 @@ import { SignJWT, UnsecuredJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
-import { storageQuotaOf } from '../platform/config/storage-quota.ts';
+import { storageQuotaOf } from '../platform/config/mcp-server-config.ts';
 import { type RequestContext, requestFields, runInRequest } from '../platform/http/request-context.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
 import { idOfFileKey } from './api-keys.ts';

@@ -1,14 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, hourOf, type Stores } from '@postern/elicitation';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { becomeProblem, ProblemError, problemFor, problemOf } from '../platform/http/problems.ts';
 import { nameApiKey } from '../platform/http/request-context.ts';
 import { identified } from '../platform/http/unknown-callers.ts';
 import type { ApiKeyList } from './api-key-list.ts';
-import { idOfFileKey, isNewApiKey } from './api-keys.ts';
+import { digestIn, idOfFileKey, isNewApiKey } from './api-keys.ts';
 import type { Caller, RegisteredMcpServer } from './registered-mcp-server.ts';
 
 /** Finds the MCP server of an API key, or of a JWT signed with its registered key (modelled on RFC 7523 section 3). */
@@ -105,6 +105,7 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'];
 
 interface KeyEntry {
   readonly digest: Buffer;
+  readonly apiKeyId: string;
   readonly expiresAt: number;
   readonly mcpServer: RegisteredMcpServer;
 }
@@ -122,10 +123,14 @@ export function createCallerDirectory(p: {
 
   for (const mcpServer of p.mcpServers.values()) {
     for (const apiKey of mcpServer.config.apiKeys) {
-      const digest = Buffer.from(apiKey.hash.slice('sha256:'.length), 'hex');
+      const hex = digestIn(apiKey.hash);
+      const digest = Buffer.from(hex, 'hex');
       const prefix = prefixOf(digest);
       const expiresAt = apiKey.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(apiKey.expires);
-      byPrefix.set(prefix, [...(byPrefix.get(prefix) ?? []), { digest, expiresAt, mcpServer }]);
+      byPrefix.set(prefix, [
+        ...(byPrefix.get(prefix) ?? []),
+        { digest, apiKeyId: idOfFileKey(hex), expiresAt, mcpServer },
+      ]);
     }
     if (mcpServer.config.jwks !== undefined) {
       keySets.set(mcpServer.mcpServerId, { mcpServer, getKey: createLocalJWKSet(mcpServer.config.jwks) });
@@ -137,8 +142,7 @@ export function createCallerDirectory(p: {
     return byPrefix.get(prefixOf(digest))?.find(candidate => timingSafeEqual(candidate.digest, digest));
   }
 
-  function byFileKey({ expiresAt, mcpServer }: KeyEntry, digest: string): Caller | undefined {
-    const apiKeyId = idOfFileKey(digest);
+  function byFileKey({ apiKeyId, expiresAt, mcpServer }: KeyEntry, digest: string): Caller | undefined {
     nameApiKey(apiKeyId);
     const isValid = expiresAt > p.now() && !p.apiKeys.isRevoked(digest);
     return isValid ? { mcpServer, apiKey: { apiKeyId, source: 'file', digest } } : undefined;
@@ -236,5 +240,44 @@ export function createApiKeyUses(p: {
     if (noted.get(apiKeyId) === at) return;
     noted.set(apiKeyId, at);
     p.keyAges.noteUse(apiKeyId, at).catch(() => noted.delete(apiKeyId));
+  };
+}
+
+/** Signals of the requests that wait: for the end of an elicitation, or for a token that another replica refreshes. */
+export interface WaitingRequests {
+  /**
+   * Returns a signal that aborts when the caller disconnects, the replica stops, a reload replaces the configuration, or the API key is
+   * revoked. A waiting read then responds with the current status, so that its caller can retry.
+   */
+  signalOf(reply: FastifyReply, caller: Caller): AbortSignal;
+  /** Aborts the requests whose API keys were revoked. */
+  endWithdrawn(): void;
+}
+
+/** @param ending aborts when no request may wait any longer */
+export function createWaitingRequests(ending: AbortSignal, isCurrent: (caller: Caller) => boolean): WaitingRequests {
+  // One listener for all waiting reads: removing one of thousands of listeners from a signal is a linear search.
+  const waiting = new Map<AbortController, Caller>();
+  ending.addEventListener(
+    'abort',
+    () => {
+      for (const each of waiting.keys()) each.abort();
+    },
+    { once: true },
+  );
+  return {
+    signalOf({ raw }, caller) {
+      const end = new AbortController();
+      if (ending.aborted || !isCurrent(caller)) end.abort();
+      waiting.set(end, caller);
+      raw.once('close', () => {
+        waiting.delete(end);
+        if (!raw.writableFinished) end.abort();
+      });
+      return end.signal;
+    },
+    endWithdrawn() {
+      for (const [end, caller] of waiting) if (!isCurrent(caller)) end.abort();
+    },
   };
 }

@@ -11,15 +11,15 @@ import {
   type StorageQuota,
   type Subject,
 } from '@postern/elicitation';
-import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import {
   type CredentialCheckConfig,
   type LimitDefaults,
   limitDefaults,
   limitDefaultsOf,
   type McpServerConfig,
+  type QuotaConfig,
+  storageQuotaOf,
 } from '../platform/config/mcp-server-config.ts';
-import { storageQuotaOf } from '../platform/config/storage-quota.ts';
 
 /** A configured MCP server, with the members that the domain needs. */
 export interface RegisteredMcpServer extends McpServer {
@@ -67,7 +67,9 @@ export function registerMcpServer(
 }
 
 /** Registers the configured MCP servers, by id. */
-export function registerMcpServers(config: GatewayConfig): ReadonlyMap<string, RegisteredMcpServer> {
+export function registerMcpServers(
+  config: QuotaConfig & { readonly publicUrl: string; readonly mcpServers: readonly McpServerConfig[] },
+): ReadonlyMap<string, RegisteredMcpServer> {
   const defaults = limitDefaultsOf(config.publicUrl);
   return new Map(
     config.mcpServers.map(server => [server.id, registerMcpServer(server, storageQuotaOf(server, config), defaults)]),

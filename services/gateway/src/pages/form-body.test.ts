@@ -3,7 +3,7 @@ import type { Elicitation } from '@postern/elicitation';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { problemOf } from '../platform/http/problems.ts';
-import { BASE_FORM_LIMITS, deferFormParsing, formLimitsOf, readFormBody } from './form-body.ts';
+import { BASE_FORM_LIMITS, deferFormParsing, formLimitsOf, readFormBody } from './page-request.ts';
 
 const app = Fastify();
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import type { LocalizedText, ProviderConfig, ProviderRegistry } from '@postern/authorization';
 import {
+  type Amount,
   askDigest,
   type BrowserSession,
   type Clock,
@@ -11,13 +12,17 @@ import {
   type Kind,
 } from '@postern/elicitation';
 import {
+  type AmountView,
+  type AnsweredAbout,
   type ConnectedAccountView,
   chooseLocale,
   displayHost,
   type ForeignText,
   type LastUseView,
   type Locale,
+  languagePath,
   loadLanguage,
+  locales,
   type McpServerView,
   type PageContext,
   type PersonView,
@@ -25,15 +30,18 @@ import {
   type ScopeView,
   scopeText,
   type TextIn,
+  type WaitingAbout,
   type WayBackView,
 } from '@postern/pages';
-import type { FastifyRequest } from 'fastify';
+import { decimalsOf } from '@postern/payment';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { mayAsk, mayRead, mayUse, payeeOf, type RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { elicitationPath } from '../platform/http/public-urls.ts';
 import type { Browser } from './browser-cookies.ts';
 import { type Look, logoView, mcpServerViewOf } from './looks.ts';
-import { pagePathOf, type ViewChoices } from './view-choices.ts';
+import { assertSameOrigin, PageError, readFormBody } from './page-request.ts';
 
 /** A page that is opened again later does not leave by itself. */
 const JUST_ENDED_MS = 60_000;
@@ -274,4 +282,123 @@ function localized(text: LocalizedText, locale: Locale): Partial<TextIn> {
   if (typeof text === 'string') return { text };
   const own = text[locale];
   return own === undefined ? { text: text['en'], language: 'en' } : { text: own, language: locale };
+}
+
+/** The choices of a browser for its pages. Not secret, and anyone can send any value. */
+export interface ViewChoices {
+  readonly language?: Locale;
+  /** IANA name. */
+  readonly timeZone?: string;
+}
+
+const MAX_AGE_SECONDS = 365 * 24 * 3600;
+const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
+/** On our own origin: exactly one leading slash, no backslash, nothing that browsers ignore. */
+const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}$/;
+/** Of a language, and a path whose characters may each be escaped as three. */
+const LANGUAGE_FORM_LIMITS = { controls: 2, bytes: 6_400 };
+const languageFormSchema = z.strictObject({ language: z.enum(locales), back: z.string().regex(OWN_PATH) });
+
+/**
+ * The cookie with the language that the reader chose and the time zone of the browser: `lang=<tag>&tz=<name, percent-encoded>`,
+ * either part optional. Scripts can read it, because the page script writes the time zone.
+ */
+export function createViewChoices({ publicUrl }: { readonly publicUrl: string }) {
+  const secure = publicUrl.startsWith('https:');
+  const name = secure ? '__Host-postern_view' : 'postern_view';
+
+  function read(request: FastifyRequest): ViewChoices {
+    // Null while the request has not reached the cookie parser, as when it is refused early.
+    const cookies: FastifyRequest['cookies'] | null = request.cookies;
+    const parts = new Map((cookies?.[name] ?? '').split('&', 4).map(partOf));
+    const language = locales.find(locale => locale === parts.get('lang'));
+    const timeZone = timeZoneOf(parts.get('tz'));
+    return { ...(language !== undefined && { language }), ...(timeZone !== undefined && { timeZone }) };
+  }
+
+  return {
+    read,
+
+    /**
+     * Registers the form of the language switcher. It needs no CSRF token, which would need a secret cookie on every page: only our
+     * own pages may post it, and it changes nothing but this cookie.
+     */
+    register(app: FastifyInstance): void {
+      app.post(languagePath, async (request, reply) => {
+        assertSameOrigin(request, publicUrl);
+        const form = languageFormSchema.safeParse(await readFormBody(request, LANGUAGE_FORM_LIMITS));
+        if (!form.success) throw new PageError('bad_request');
+        const { timeZone } = read(request);
+        const zone = timeZone === undefined ? '' : `&tz=${encodeURIComponent(timeZone)}`;
+        reply.setCookie(name, `lang=${form.data.language}${zone}`, {
+          path: '/',
+          sameSite: 'lax',
+          secure,
+          maxAge: MAX_AGE_SECONDS,
+          encode: value => value,
+        });
+        return reply.redirect(form.data.back, 303);
+      });
+    },
+  };
+}
+
+/** The page of a GET request, or the page above the form that was posted. Without its query, whose values no page repeats (S35). @internal */
+export function pagePathOf(request: FastifyRequest): string {
+  const [path = ''] = request.url.split('?', 1);
+  return OWN_PATH.test(path) ? path : '/me';
+}
+
+function partOf(part: string): [name: string, value: string] {
+  const at = part.indexOf('=');
+  return at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)];
+}
+
+/** Returns a time zone that `Intl` knows. The cookie parser may or may not have decoded it. */
+function timeZoneOf(written: string | undefined): string | undefined {
+  const name = written?.replaceAll(/%2F/gi, '/').replaceAll(/%2B/gi, '+');
+  if (name === undefined || !TIME_ZONE.test(name)) return undefined;
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** @throws TypeError for an unknown currency, which the API never accepts */
+export function amountView({ currency, minorUnits }: Amount): AmountView {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new TypeError('a currency without a minor unit');
+  return { currency, minorUnits, decimals };
+}
+
+/** What an open elicitation asks for, as `/me` shows it. */
+export function waitingAbout({ request }: Elicitation, views: Pick<PageViews, 'providerName'>): WaitingAbout {
+  switch (request.kind) {
+    case 'authorization':
+      return {
+        kind: request.kind,
+        providerName: views.providerName(request.provider),
+        ...(request.scopes.length === 0 ? {} : { permissions: request.scopes.length }),
+      };
+    case 'payment':
+      return paymentAbout(request);
+    case 'confirmation':
+      return { kind: request.kind, title: request.terms.title };
+    case 'credential':
+      return { kind: request.kind, title: request.title };
+    case 'form':
+      return { kind: request.kind, title: request.title };
+  }
+}
+
+/** What an ended elicitation was about, as the history shows it. */
+export function answeredAbout(elicitation: Elicitation, views: Pick<PageViews, 'providerName'>): AnsweredAbout {
+  const about = waitingAbout(elicitation, views);
+  return about.kind === 'authorization' ? { kind: about.kind, providerName: about.providerName } : about;
+}
+
+function paymentAbout({ terms }: Extract<Elicitation['request'], { kind: 'payment' }>) {
+  return { kind: 'payment', amount: amountView(terms.amount), payeeName: terms.payee.name } as const;
 }

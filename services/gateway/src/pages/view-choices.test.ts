@@ -2,9 +2,8 @@ import cookie from '@fastify/cookie';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { ProblemError } from '../platform/http/problems.ts';
-import { deferFormParsing } from './form-body.ts';
-import { PageError } from './page-request.ts';
-import { createViewChoices, pagePathOf } from './view-choices.ts';
+import { deferFormParsing, PageError } from './page-request.ts';
+import { createViewChoices, pagePathOf } from './page-views.ts';
 
 const publicUrl = 'https://postern.example.com';
 const name = '__Host-postern_view';

@@ -16,7 +16,7 @@ import {
 import { type Locale, locales } from '@postern/pages';
 import { FRESH_SECONDS, isFresh, type SignInPolicy } from '../identity/sign-in-policy.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 
 type Payment = ElicitationOf<'payment'>;
 type McpServers = ReadonlyMap<string, RegisteredMcpServer>;

@@ -2,11 +2,10 @@ import { type ElicitationOf, type Fact, RequestChangedError } from '@postern/eli
 import { type ConfirmationFactsView, confirmationPage, confirmedPage, type FactView } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
-import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/kind-pages.ts';
-import type { PageKit } from '../pages/page-views.ts';
+import { decisionView, type KindPages, type PageRequest, type VisitOf } from '../pages/page-guard.ts';
+import { amountView, type PageKit } from '../pages/page-views.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type Approvals, shownTerms } from './approvals.ts';
-import { amountView } from './payment-pages.ts';
 import { shownArguments } from './shown-arguments.ts';
 
 export interface ConfirmationPagesDeps {

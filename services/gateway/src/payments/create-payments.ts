@@ -3,7 +3,7 @@ import { createProcessor, createReceipts, type PaymentProcessor, type Receipts }
 import type { PasskeyCeremonies } from '../identity/passkeys/passkey-ceremony.ts';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../platform/config/config-schema.ts';
 import { withOptionalPackages } from '../platform/optional-packages.ts';
 import type { OutboundLog } from '../platform/outbound/outbound-log.ts';

@@ -1,5 +1,4 @@
 import {
-  type Amount,
   DomainError,
   type ElicitationOf,
   type ElicitationService,
@@ -11,7 +10,6 @@ import {
   refundedOf,
 } from '@postern/elicitation';
 import {
-  type AmountView,
   type ChargeNotice,
   type ChargeView,
   chargePage,
@@ -32,22 +30,20 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { SignInPolicy } from '../identity/sign-in-policy.ts';
 import type { Browser } from '../pages/browser-cookies.ts';
 import {
-  type CompletedVisitOf,
-  decisionView,
-  type KindPages,
-  type PageRequest,
-  type VisitOf,
-  watchOf,
-} from '../pages/kind-pages.ts';
-import {
   type ById,
+  type CompletedVisitOf,
   createPageGuard,
   type DecisionForm,
+  decisionView,
+  type KindPages,
   type PageGuardDeps,
+  type PageRequest,
   type PageVisit,
+  type VisitOf,
+  watchOf,
 } from '../pages/page-guard.ts';
 import { assertNoPrefetch, PageError } from '../pages/page-request.ts';
-import type { PageKit, PageViews } from '../pages/page-views.ts';
+import { amountView, type PageKit, type PageViews } from '../pages/page-views.ts';
 import { elicitationPath, receiptPath } from '../platform/http/public-urls.ts';
 import { type Approvals, type PasskeyPolicy, shownTerms } from './approvals.ts';
 import type { PasskeyFlow } from './passkey-flow.ts';
@@ -441,13 +437,6 @@ export class PaymentView {
       person: browserSession && this.#views.person(browserSession),
     };
   }
-}
-
-/** @throws TypeError for an unknown currency, which the API never accepts */
-export function amountView({ currency, minorUnits }: Amount): AmountView {
-  const decimals = decimalsOf(currency);
-  if (decimals === undefined) throw new TypeError('a currency without a minor unit');
-  return { currency, minorUnits, decimals };
 }
 
 /** The refunds of a payment, oldest first. None in a currency that this release does not know. */

@@ -14,7 +14,7 @@ import {
   ProcessorError,
 } from '@postern/payment';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 import { readBody } from '../platform/http/request-input.ts';
 import { identified } from '../platform/http/unknown-callers.ts';

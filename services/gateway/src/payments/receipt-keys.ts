@@ -1,7 +1,6 @@
 import { createReceiptKeys, deriveReceiptKey, ReceiptError, type ReceiptKeys, type Receipts } from '@postern/payment';
 import type { FastifyPluginAsync } from 'fastify';
-import type { GatewayConfig } from '../platform/config/config-schema.ts';
-import { isLocalKey } from '../platform/config/vault-config.ts';
+import { isLocalKey, type VaultConfig } from '../platform/config/vault-config.ts';
 import { StartError } from '../platform/start-error.ts';
 
 export const JWKS_PATH = '/.well-known/jwks.json';
@@ -14,7 +13,13 @@ const MAX_AGE_SECONDS = 300;
  * replicas, and receipts of a retired vault key stay verifiable while it is configured.
  * @throws StartError for an invalid key
  */
-export function receiptKeysOf({ receipts, vault }: Pick<GatewayConfig, 'receipts' | 'vault'>): ReceiptKeys {
+export function receiptKeysOf({
+  receipts,
+  vault,
+}: {
+  readonly receipts: { readonly keys?: Parameters<typeof createReceiptKeys>[0] | undefined };
+  readonly vault: VaultConfig;
+}): ReceiptKeys {
   if (receipts.keys !== undefined) return configured(receipts.keys);
   return createReceiptKeys(vault.keys.filter(isLocalKey).map(({ kid, key }) => deriveReceiptKey(kid, key)));
 }

@@ -2,8 +2,13 @@ import { isOfKind, NotFoundError } from '@postern/elicitation';
 import { receiptPage } from '@postern/pages';
 import type { Receipts } from '@postern/payment';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
-import type { CompletedVisitOf, PageRequest } from '../pages/kind-pages.ts';
-import { type ById, createPageGuard, type PageGuardDeps } from '../pages/page-guard.ts';
+import {
+  type ById,
+  type CompletedVisitOf,
+  createPageGuard,
+  type PageGuardDeps,
+  type PageRequest,
+} from '../pages/page-guard.ts';
 import type { PageKit } from '../pages/page-views.ts';
 import { receiptPath } from '../platform/http/public-urls.ts';
 import { confirmationFactsOf } from './confirmation-pages.ts';

@@ -25,7 +25,7 @@ import {
 } from '@postern/elicitation';
 import { type ChargeStatus, type PaymentProcessor, ProcessorError } from '@postern/payment';
 import type { RegisteredMcpServer } from '../mcp-servers/registered-mcp-server.ts';
-import type { AuditLog } from '../platform/audit/audit-log.ts';
+import type { AuditLog } from '../platform/audit/audit-events.ts';
 import { ProblemError } from '../platform/http/problems.ts';
 
 /** Bounds of the pause before the refunds of a payment are checked again. */

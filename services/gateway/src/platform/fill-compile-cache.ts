@@ -28,7 +28,7 @@ if (import.meta.main) {
   }
   for (const path of lateModules()) await import(pathToFileURL(join(workspace, path)).href);
   // Without a configuration, the gateway exits with code 1, but only after it has loaded the modules that every start needs.
-  const main = fileURLToPath(new URL('main.ts', import.meta.url));
+  const main = fileURLToPath(new URL('../main.ts', import.meta.url));
   const { status } = spawnSync(process.execPath, [main, join(workspace, 'none.yaml')]);
   process.exit(status === 1 ? 0 : 1);
 }

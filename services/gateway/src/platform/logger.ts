@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { VaultError } from '@postern/vault';
-import { type Logger, pino } from 'pino';
+import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { requestFields } from './http/request-context.ts';
 
 export type { Logger };
@@ -15,7 +15,7 @@ export function createLogger(p: { level: string; destination?: NodeJS.WritableSt
     base: { instance },
     messageKey: 'message',
     mixin: requestFields,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { error: safeError, err: safeError },
   };

@@ -28,6 +28,3 @@ export async function withOptionalPackages<T>(user: keyof typeof optionalPackage
     );
   }
 }
-
-/** @throws StartError if the packages for traces are not installed */
-export const loadTelemetry = () => withOptionalPackages('Traces', () => import('./telemetry/telemetry.ts'));

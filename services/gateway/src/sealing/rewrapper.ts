@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { newOperationId, type Stores, systemEntropy } from '@postern/elicitation';
 import type { Vault } from '@postern/vault';
+import type { Pseudonyms } from '../platform/audit/audit-events.ts';
 import { createAuditLog } from '../platform/audit/audit-log.ts';
-import type { Pseudonyms } from '../platform/audit/pseudonyms.ts';
 import type { Logger } from '../platform/logger.ts';
 import { periodic } from '../platform/periodic.ts';
 import { type RewrapReport, rewrapAll } from './rewrap.ts';

@@ -25,7 +25,7 @@ import { registerMcpServer } from '../mcp-servers/registered-mcp-server.ts';
 import { createAuditLog, elicitationAudit } from '../platform/audit/audit-log.ts';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 import { parseConfig } from '../platform/config/load-config.ts';
-import { storageQuotaOf } from '../platform/config/storage-quota.ts';
+import { storageQuotaOf } from '../platform/config/mcp-server-config.ts';
 import { createLogger } from '../platform/logger.ts';
 import { hashOf, sampleConfig, sampleMcpServer, samplePseudonyms } from './sample-config.ts';
 

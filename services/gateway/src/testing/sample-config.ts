@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { createPseudonyms } from '../platform/audit/pseudonyms.ts';
+import { createPseudonyms } from '../platform/audit/audit-log.ts';
 import type { GatewayConfigInput } from '../platform/config/config-schema.ts';
 
 export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;

@@ -6,7 +6,7 @@ import { createRedisStores } from '@postern/store-redis';
 import { commandProcess } from '../admin/admin-audit.ts';
 import { startJobRunner } from '../admin/job-runner.ts';
 import { registerMcpServers } from '../mcp-servers/registered-mcp-server.ts';
-import { pseudonymsOf } from '../platform/audit/pseudonyms.ts';
+import { pseudonymsOf } from '../platform/audit/audit-log.ts';
 import { loadConfig } from '../platform/config/load-config.ts';
 import { createLogger } from '../platform/logger.ts';
 

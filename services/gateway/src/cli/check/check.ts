@@ -7,7 +7,7 @@ import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { ConsoleConfig } from '../../platform/config/console-config.ts';
 import { loadConfig } from '../../platform/config/load-config.ts';
 import { hasRedis } from '../../platform/config/redis-config.ts';
-import { loadTelemetry } from '../../platform/optional-packages.ts';
+import { withOptionalPackages } from '../../platform/optional-packages.ts';
 import { configuredHostsOf, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';
 import { type CliIo, type ExitCode, exitCodes } from '../cli-io.ts';
 import type { Invocation } from '../command.ts';
@@ -137,3 +137,5 @@ function withClock(outbound: OutboundFetch, leads: Map<string, number>): Outboun
     return response;
   });
 }
+
+const loadTelemetry = () => withOptionalPackages('Traces', () => import('../../platform/telemetry/telemetry.ts'));

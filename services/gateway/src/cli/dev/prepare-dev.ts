@@ -35,6 +35,21 @@ interface NothingToStart {
   readonly text: string;
 }
 
+/** Prepares the process of `postern dev`, which logs only errors. @returns undefined if there is nothing to run */
+export async function devProcess(args: readonly string[]) {
+  const prepared = await prepareDev(args, process.env);
+  if ('exitCode' in prepared) {
+    (prepared.exitCode === 0 ? process.stdout : process.stderr).write(prepared.text);
+    process.exitCode = prepared.exitCode;
+    return undefined;
+  }
+  return {
+    configPath: prepared.configPath,
+    logLevel: process.env['LOG_LEVEL'] ?? 'error',
+    onStarted: () => void process.stdout.write(prepared.screen),
+  };
+}
+
 /** `postern dev`: prepares the folder with keys and configuration, and starts the example provider. */
 export async function prepareDev(
   args: readonly string[],

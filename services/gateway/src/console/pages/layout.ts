@@ -1,6 +1,6 @@
+import { MAX_FIND_TEXT } from '@postern/api/admin';
 import { createPageScript, formsPart } from '@postern/pages';
 import { attributes, type Html, html, onPage, ownPath, scriptElement } from '@postern/pages/html';
-import { MAX_TEXT } from '../../admin/find.ts';
 import type { Role } from '../roles.ts';
 
 /** The script of the console. Every page works without it. */
@@ -85,7 +85,7 @@ export interface Live {
 
 /** A POST, because a URL with the text would reach logs of proxies and the history of browsers, and the text may be a secret. */
 const findForm = ({ csrfToken }: SignedInPage): Html =>
-  html`<form class="find" method="post" action="${ownPath('/find')}" role="search" autocomplete="off"><input type="hidden" name="csrf_token" value="${csrfToken}"><input type="text" name="text" required maxlength="${String(MAX_TEXT)}" aria-label="Find a number, id, code or reference" placeholder="Find…" spellcheck="false"><button class="quiet">Find</button></form>`;
+  html`<form class="find" method="post" action="${ownPath('/find')}" role="search" autocomplete="off"><input type="hidden" name="csrf_token" value="${csrfToken}"><input type="text" name="text" required maxlength="${String(MAX_FIND_TEXT)}" aria-label="Find a number, id, code or reference" placeholder="Find…" spellcheck="false"><button class="quiet">Find</button></form>`;
 
 /** A page of the console with its navigation. */
 export function consolePage(

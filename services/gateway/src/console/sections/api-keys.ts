@@ -1,17 +1,9 @@
-import { type Html, html } from '@postern/pages/html';
+import { html } from '@postern/pages/html';
 import { z } from 'zod';
 import { statusOfApiKey } from '../../mcp-servers/api-key-admin.ts';
 import { code, facts, link, noteAfter, optional, status, time, whole } from '../pages/parts.ts';
 import { type Asking, act, type ConsoleRoute, list } from '../section.ts';
-
-/** Of a time in milliseconds, or of ISO text in any zone. */
-export const utc = (at: number | string | undefined) => (at === undefined ? undefined : new Date(at).toISOString());
-
-/** Since when a key is known. */
-export function ageHtml(age: { readonly since?: number | string; readonly isOrEarlier?: boolean } = {}): Html {
-  if (age.since === undefined) return html`<span class="soft">unknown</span>`;
-  return html`${age.isOrEarlier === true ? html`<span class="soft">on or before</span> ` : undefined}${time(utc(age.since))}`;
-}
+import { ageHtml, utc } from '../shown-records.ts';
 
 const apiKeysOf = async ({ admin, now }: Asking) =>
   (await admin.apiKeys()).map(of => ({ ...of, status: statusOfApiKey(of, now()) }));

@@ -1,8 +1,8 @@
-import { attributes, type Html, html } from '@postern/pages/html';
+import { html } from '@postern/pages/html';
 import { z } from 'zod';
 import type { AuditItem } from '../../admin/audit-search.ts';
 import { csrfField } from '../console-guard.ts';
-import { type Column, code, facts, linkTo, time, valueHtml } from '../pages/parts.ts';
+import { linkTo } from '../pages/parts.ts';
 import {
   type ConsoleRoute,
   dateOf,
@@ -16,29 +16,7 @@ import {
   PAGE,
   unlessEmpty,
 } from '../section.ts';
-
-function textIn(line: AuditItem['line'], name: string): string | undefined {
-  const value = line[name];
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** @param isOpen shows all fields of each line */
-export const auditColumns = (isOpen = false): readonly Column<AuditItem>[] => [
-  { name: 'Time (UTC)', cell: of => time(of.time) },
-  { name: 'Event', cell: of => html`<b>${of.event}</b>` },
-  {
-    name: 'Who',
-    cell: ({ line }) => ('operator' in line ? textIn(line, 'operator') : code(textIn(line, 'subject'))),
-  },
-  { name: 'MCP server', cell: ({ line }) => textIn(line, 'mcpServerId') },
-  { name: 'Request', cell: ({ line }) => code(textIn(line, 'requestId')) },
-  { name: 'Line', cell: ({ line }) => allFields(line, isOpen) },
-];
-
-const allFields = (line: AuditItem['line'], isOpen: boolean): Html =>
-  html`<details${attributes({ open: isOpen })}><summary>All fields</summary>${facts(Object.entries(line).map(([name, value]) => [name, valueHtml(value)]))}</details>`;
-
-export const AUDIT_CAPTION = 'Audit trail, newest first';
+import { AUDIT_CAPTION, auditColumns } from '../shown-records.ts';
 
 /** Typed text that may get into a URL has a form that no secret has. */
 const fields = {

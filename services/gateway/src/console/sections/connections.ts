@@ -3,7 +3,7 @@ import { html } from '@postern/pages/html';
 import { z } from 'zod';
 import { buttonTo, code, jobPath, link, status, time } from '../pages/parts.ts';
 import { act, type ConsoleRoute, dateOf, field, filter, list, noMatch, PAGE, unlessEmpty } from '../section.ts';
-import { disconnectPlan } from './jobs.ts';
+import { disconnectPlan } from '../shown-records.ts';
 
 export const connections: readonly ConsoleRoute[] = [
   list({

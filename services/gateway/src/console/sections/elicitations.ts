@@ -1,8 +1,6 @@
-import { parseElicitationId } from '@postern/elicitation';
 import { type Html, html, joinHtml } from '@postern/pages/html';
 import { z } from 'zod';
-import type { elicitationItem } from '../../admin/record-items.ts';
-import { buttonTo, type Column, code, type Fact, facts, link, status, time, valueHtml, whole } from '../pages/parts.ts';
+import { buttonTo, type Fact, facts, link, status, time, valueHtml, whole } from '../pages/parts.ts';
 import {
   act,
   type ConsoleRoute,
@@ -15,6 +13,7 @@ import {
   type Returned,
   unlessEmpty,
 } from '../section.ts';
+import { elicitationColumns, elicitationValues } from '../shown-records.ts';
 
 type ElicitationDetail = Returned<'elicitation'>;
 
@@ -23,23 +22,6 @@ const statuses = {
   open: ['pending', 'active', 'verifying'],
   ended: ['completed', 'declined', 'failed', 'cancelled', 'expired'],
 } as const;
-
-/** @param phase of the items; absent if they are mixed */
-export const elicitationColumns = (phase?: 'open' | 'ended'): readonly Column<ReturnType<typeof elicitationItem>>[] => [
-  { name: 'Elicitation', cell: of => link(`/elicitations/${of.elicitationId}`, code(of.elicitationId)) },
-  { name: 'Status', cell: of => status(of.status, of.failure) },
-  { name: 'Kind', cell: of => of.kind },
-  { name: 'MCP server', cell: of => of.mcpServerId },
-  { name: 'Provider', cell: of => of.provider },
-  { name: 'Tool', cell: of => of.tool },
-  { name: 'Person (pseudonym)', cell: of => code(of.subject) },
-  { name: 'Issued (UTC)', cell: of => time(of.createdAt) },
-  phase === 'open'
-    ? { name: 'Expires (UTC)', cell: of => time(of.expiresAt) }
-    : { name: 'Ended (UTC)', cell: of => time(of.endedAt) },
-];
-
-export const elicitationValues = z.strictObject({ elicitationId: z.string().transform(parseElicitationId) });
 
 export const elicitations: readonly ConsoleRoute[] = [
   list({

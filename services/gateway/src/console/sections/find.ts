@@ -1,14 +1,15 @@
+import { MAX_FIND_TEXT } from '@postern/api/admin';
 import { type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
-import { type FoundRecords, type Hit, MAX_TEXT } from '../../admin/find.ts';
+import type { FoundRecords, Hit } from '../../admin/find.ts';
 import { csrfField } from '../console-guard.ts';
 import { consolePage, type SignedInPage } from '../pages/layout.ts';
 import { code, link, status, table, time } from '../pages/parts.ts';
 import type { Role } from '../roles.ts';
 import { type ConsoleRoute, forRole } from '../section.ts';
-import { AUDIT_CAPTION, auditColumns } from './audit.ts';
+import { AUDIT_CAPTION, auditColumns } from '../shown-records.ts';
 
-const form = z.strictObject({ csrf_token: csrfField, text: z.string().min(1).max(MAX_TEXT) });
+const form = z.strictObject({ csrf_token: csrfField, text: z.string().min(1).max(MAX_FIND_TEXT) });
 
 const hitNames: Readonly<Record<Hit['what'], string>> = {
   elicitation: 'Elicitation',

@@ -1,64 +1,9 @@
 import { attributes, type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
-import type { DisconnectTarget } from '../../admin/connection-search.ts';
 import type { JobItem } from '../../admin/jobs.ts';
-import {
-  buttonTo,
-  code,
-  count,
-  countAs,
-  counted,
-  type Fact,
-  facts,
-  jobPath,
-  link,
-  status,
-  table,
-  time,
-  whole,
-} from '../pages/parts.ts';
-import { act, type ConsoleRoute, details, list, PAGE, type Plan, type Returned } from '../section.ts';
-
-/** What a job is about, member by member. */
-const targetFacts = ({ connectionId, subject, provider, mcpServerId, endpoint, since }: JobItem['target']) =>
-  [
-    ['Connection', whole(connectionId)],
-    ['Person (pseudonym)', whole(subject)],
-    ['Provider', provider],
-    ['MCP server', mcpServerId],
-    ['Endpoint', endpoint],
-    ['Since (UTC)', time(since)],
-  ] satisfies readonly Fact[];
-
-/** Says what a disconnect would remove. */
-export function disconnectPlan(
-  { connections, people, notRevocable, isComplete, providers, owners }: Returned<'planDisconnect'>,
-  { subject, since, ...names }: DisconnectTarget,
-): Plan {
-  const about = facts([
-    ['Issuer', subject?.issuer],
-    ['Subject', whole(subject?.subject)],
-    ...targetFacts({ ...names, since: since?.toISOString() }),
-  ]);
-  if (connections === 0 && isComplete) return { about, says: 'No connection matches.' };
-  const isOfGroup = owners.some(({ owner }) => owner.startsWith('group:'));
-  return {
-    about,
-    button: connections === 1 ? 'Disconnect' : 'Disconnect all of them',
-    says: html`<p>This removes ${isComplete ? undefined : 'at least '}${counted(connections, 'connection', 'connections')} of ${counted(people, 'person', 'people')}, and revokes the tokens at the provider. Their next tool call asks them to connect again. This cannot be undone.</p>
-${isOfGroup ? html`<p class="warning">A connection of a group is removed for every MCP server of the group.</p>` : undefined}
-${notRevocable === 0 ? undefined : html`<p class="warning">${counted(notRevocable, 'connection is', 'connections are')} of a provider that is not configured. Their tokens cannot be revoked: revoke them at the provider.</p>`}
-${table({
-  caption: 'Connections by provider and owner',
-  columns: [
-    { name: 'Provider or owner', cell: of => of.name },
-    { name: 'Connections', isNumber: true, cell: of => of.connections },
-  ],
-  items: [...providers.map(of => ({ ...of, name: of.provider })), ...owners.map(of => ({ ...of, name: of.owner }))],
-  empty: 'No connections.',
-})}`,
-  };
-}
+import { buttonTo, code, count, countAs, counted, facts, jobPath, link, status, time, whole } from '../pages/parts.ts';
+import { act, type ConsoleRoute, details, list, PAGE } from '../section.ts';
+import { targetFacts } from '../shown-records.ts';
 
 const verbs: Readonly<Record<JobItem['verb'], string>> = { disconnect: 'Disconnect', redeliver: 'Redeliver webhooks' };
 

@@ -1,7 +1,9 @@
 import { countedSteps } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
+import type { WebhookEndpointItem } from '../../admin/overview.ts';
+import { endpointStatus } from '../shown-records.ts';
 import { overviewPage } from './overview.ts';
-import { endpointActs, endpointStatus, type WebhookEndpointItem } from './webhooks.ts';
+import { endpointActs } from './webhooks.ts';
 
 const endpoint: WebhookEndpointItem = {
   endpoint: 'tracker.hook',

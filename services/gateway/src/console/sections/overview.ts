@@ -1,12 +1,12 @@
 import { type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
+import type { WebhookEndpointItem } from '../../admin/overview.ts';
 import { createSharedReads } from '../../admin/paced-reads.ts';
 import { barChart, type ChartView, partsBar, sum } from '../pages/charts.ts';
 import { consolePage, type SignedInPage } from '../pages/layout.ts';
 import { type Column, code, countAs, link, linkTo, noteAfter, status, table, time, utcTime } from '../pages/parts.ts';
 import { type ConsoleRoute, forRole, queryOf, type Returned } from '../section.ts';
-import { ageHtml, utc } from './api-keys.ts';
-import { type WebhookEndpointItem, webhookTable } from './webhooks.ts';
+import { ageHtml, utc, webhookTable } from '../shown-records.ts';
 
 type Counts = Returned<'counts'>;
 type Health = Returned<'health'>;

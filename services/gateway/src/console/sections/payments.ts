@@ -18,8 +18,8 @@ import {
   type Plan,
   type Returned,
 } from '../section.ts';
+import { elicitationValues } from '../shown-records.ts';
 import { amountText, plainAmount, typedAmount } from './amounts.ts';
-import { elicitationValues } from './elicitations.ts';
 
 type PaymentDetail = Returned<'payment'>;
 type TakenPayment = PaymentDetail['payments'][number];

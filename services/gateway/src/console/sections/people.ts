@@ -5,8 +5,7 @@ import { csrfField, reasonField } from '../console-guard.ts';
 import { consolePage, type SignedInPage } from '../pages/layout.ts';
 import { type Column, code, counted, facts, jobPath, link, status, table, time, whole } from '../pages/parts.ts';
 import { act, type ConsoleRoute, forRole } from '../section.ts';
-import { elicitationColumns } from './elicitations.ts';
-import { disconnectPlan } from './jobs.ts';
+import { disconnectPlan, elicitationColumns } from '../shown-records.ts';
 
 const form = z.strictObject({
   csrf_token: csrfField,

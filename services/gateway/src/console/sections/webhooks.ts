@@ -1,6 +1,7 @@
 import { NotFoundError } from '@postern/elicitation';
 import { type Html, html } from '@postern/pages/html';
 import { z } from 'zod';
+import type { WebhookEndpointItem } from '../../admin/overview.ts';
 import { consolePage } from '../pages/layout.ts';
 import {
   type Column,
@@ -17,16 +18,9 @@ import {
   time,
 } from '../pages/parts.ts';
 import { type Asking, act, type ConsoleRoute, field, forRole, PAGE, queryOf, type Returned } from '../section.ts';
+import { endpointStatus, webhookTable } from '../shown-records.ts';
 
-export type WebhookEndpointItem = Returned<'webhookEndpoints'>[number];
 type DeliveryItem = Returned<'retryingDeliveries'>[number] | Returned<'deadDeliveries'>[number];
-
-/** The worst of what is wrong with an endpoint. Enabled alone says nothing about its deliveries. @internal */
-export function endpointStatus({ status: word, dead, delayed, failingSince }: WebhookEndpointItem): string {
-  if (word === 'disabled') return word;
-  if (dead > 0) return 'undelivered';
-  return delayed > 0 || failingSince !== undefined ? 'retrying' : word;
-}
 
 /** What an operator can do about an endpoint now. @internal */
 export function endpointActs({ endpoint, status: word, dead, delayed }: WebhookEndpointItem): Html {
@@ -37,27 +31,6 @@ export function endpointActs({ endpoint, status: word, dead, delayed }: WebhookE
   ];
   return acts.length === 0 ? optional(undefined) : html`<span class="pairs">${acts}</span>`;
 }
-
-/** @param more columns of a table with acts */
-export const webhookTable = (
-  endpoints: readonly WebhookEndpointItem[],
-  more: readonly Column<WebhookEndpointItem>[] = [],
-): Html =>
-  table({
-    caption: 'Webhook endpoints',
-    columns: [
-      { name: 'Endpoint', cell: of => link('/webhooks', of.endpoint, { endpoint: of.endpoint }) },
-      { name: 'Host', cell: of => of.host },
-      { name: 'Status', cell: of => status(endpointStatus(of), of.reason) },
-      { name: 'Waiting', isNumber: true, cell: of => of.waiting + of.underWay },
-      { name: 'Retrying', isNumber: true, cell: of => countAs('retrying', of.delayed) },
-      { name: 'Dead', isNumber: true, cell: of => countAs('undelivered', of.dead) },
-      { name: 'Failing since (UTC)', cell: of => time(of.failingSince) },
-      ...more,
-    ],
-    items: endpoints,
-    empty: 'No webhook endpoints are configured.',
-  });
 
 /** What a reason means. A status of the response explains itself. */
 const reasonTexts: Readonly<Record<string, string>> = {

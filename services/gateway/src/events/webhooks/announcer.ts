@@ -5,7 +5,7 @@ import {
   type Sweeper,
   startSweeper,
 } from '@postern/elicitation';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { type DispatcherOptions, followRecord, MAX_WAITING, waitingIn } from './dispatcher.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';

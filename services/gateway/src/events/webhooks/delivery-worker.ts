@@ -1,6 +1,6 @@
 import type { QueueRedis, RedisWebhookEndpointStore } from '@postern/store-redis';
 import { DelayedError, type Job, Worker } from 'bullmq';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import { withTimeout } from '../../platform/with-timeout.ts';
 import type { Attempt } from './deliver.ts';
 import { type DeliveryOutcome, deliveryOutcome, isToBeDisabled, retryDelayMs } from './delivery-policy.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EventFeed, type LeaseStore, newOperationId, systemEntropy } from '@postern/elicitation';
 import type { RedisWebhookEndpointStore } from '@postern/store-redis';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
 import { type McpServerEndpoint, type WebhookEndpoint, webhookEventOf } from './webhook-endpoint.ts';
 import type { WebhookLog } from './webhook-log.ts';

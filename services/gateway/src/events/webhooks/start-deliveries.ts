@@ -1,7 +1,7 @@
 import type { OutboundFetch } from '@postern/authorization';
 import type { Stores } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { withOptionalPackages } from '../../platform/optional-packages.ts';

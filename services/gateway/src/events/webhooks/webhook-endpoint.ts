@@ -1,5 +1,5 @@
 import type { FeedEvent } from '@postern/elicitation';
-import type { GatewayConfig } from '../../platform/config/config-schema.ts';
+import type { McpServerConfig, OperatorWebhookConfig } from '../../platform/config/mcp-server-config.ts';
 import type { WebhookSigner } from '../../platform/config/webhook-signer.ts';
 import type { ElicitationWebhookEvent } from './webhook-request.ts';
 
@@ -21,7 +21,9 @@ export interface McpServerEndpoint extends WebhookEndpoint {
   wants(event: ElicitationWebhookEvent): boolean;
 }
 
-export function mcpServerEndpointsOf(config: Pick<GatewayConfig, 'mcpServers'>): readonly McpServerEndpoint[] {
+export function mcpServerEndpointsOf(config: {
+  readonly mcpServers: readonly McpServerConfig[];
+}): readonly McpServerEndpoint[] {
   return config.mcpServers.flatMap(({ id: mcpServerId, webhooks }) =>
     webhooks.map(webhook => ({
       ...endpointOf(`${mcpServerId}.${webhook.id}`, webhook),
@@ -33,11 +35,13 @@ export function mcpServerEndpointsOf(config: Pick<GatewayConfig, 'mcpServers'>):
 }
 
 /** The receivers of the operator. No id of an MCP server contains a slash. */
-export function operatorEndpointsOf(config: Pick<GatewayConfig, 'operatorWebhooks'>): readonly WebhookEndpoint[] {
+export function operatorEndpointsOf(config: {
+  readonly operatorWebhooks: readonly OperatorWebhookConfig[];
+}): readonly WebhookEndpoint[] {
   return config.operatorWebhooks.map(webhook => endpointOf(`operator/${webhook.id}`, webhook));
 }
 
-function endpointOf(name: string, settings: GatewayConfig['operatorWebhooks'][number]): WebhookEndpoint {
+function endpointOf(name: string, settings: OperatorWebhookConfig): WebhookEndpoint {
   const { url, secrets, signingKeys, ratePerSecond, concurrency } = settings;
   return { name, url, signers: [...secrets, ...signingKeys], ratePerSecond, concurrency, settings };
 }

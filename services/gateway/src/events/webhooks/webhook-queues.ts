@@ -1,4 +1,4 @@
-import type { GatewayConfig } from '../../platform/config/config-schema.ts';
+import type { McpServerConfig, OperatorWebhookConfig } from '../../platform/config/mcp-server-config.ts';
 import { withOptionalPackages } from '../../platform/optional-packages.ts';
 import { type Network, offered } from '../../platform/store/network.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
@@ -11,7 +11,10 @@ export interface WebhookQueues extends AsyncDisposable {
 
 /** Opens a connection to Redis and loads BullMQ only if an endpoint is configured. */
 export async function openWebhookQueues(p: {
-  readonly config: Pick<GatewayConfig, 'mcpServers' | 'operatorWebhooks'>;
+  readonly config: {
+    readonly mcpServers: readonly McpServerConfig[];
+    readonly operatorWebhooks: readonly OperatorWebhookConfig[];
+  };
   readonly network: Network | undefined;
   readonly onError: (error: unknown) => void;
 }): Promise<WebhookQueues> {

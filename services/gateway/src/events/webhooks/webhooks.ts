@@ -3,7 +3,7 @@ import { createOutboundConnections, createOutboundFetch, type OutboundFetch } fr
 import type { EventFeed, PasskeyAnnouncements } from '@postern/elicitation';
 import type { QueueRedis } from '@postern/store-redis';
 import { isDataLost } from '@postern/store-redis/profile';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { configuredHosts, outboundPolicyOf } from '../../platform/outbound/outbound-policy-of.ts';

@@ -12,7 +12,7 @@ import {
 import { PasskeyError, type Passkeys, passkeyChallenge } from '@postern/payment';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import type { GatewayConfig } from '../../platform/config/config-schema.ts';
 import { unsealTransaction } from '../../sealing/unseal-transaction.ts';
 

@@ -1,6 +1,6 @@
 import { plainText } from '@postern/api';
 import { type BrowserSession, digestOf, type Passkey, type Stores, type Subject } from '@postern/elicitation';
-import type { AuditLog } from '../../platform/audit/audit-log.ts';
+import type { AuditLog } from '../../platform/audit/audit-events.ts';
 import type {
   CeremonyForm,
   CeremonyPurpose,

@@ -1,7 +1,9 @@
 import { type AuditEvent, digestOf, type LossReason, type PaymentEventType, type Subject } from '@postern/elicitation';
 import type { VaultErrorCode } from '@postern/vault';
 import type { Instruments } from '../metrics/instruments.ts';
-import type { Pseudonyms } from './pseudonyms.ts';
+
+/** Returns the pseudonym of a user in the audit log, always the same for the same subject. */
+export type Pseudonyms = (subject: Subject) => string;
 
 /** Who caused an event whose line does not say so with `operator` or `by`. */
 type Cause = 'person' | 'visitor' | 'mcp_server' | 'gateway';
@@ -602,6 +604,12 @@ export type OperatorEventName = {
 export interface AuditRecord {
   readonly event: AuditEventName;
   readonly [field: string]: unknown;
+}
+
+/** Records audit events in the log and in every sink. */
+export interface AuditLog {
+  /** @param fields may have further members: only those of the table of events are in the line */
+  record<Name extends AuditEventName>(event: Name, fields: AuditFields<Name>): void;
 }
 
 /** Receives every audit event in addition to the log. Must neither throw nor block. */

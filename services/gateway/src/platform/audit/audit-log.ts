@@ -1,28 +1,32 @@
+import { createHmac } from 'node:crypto';
 import {
   type Audit,
   type AuditEvent,
   type AuditStreamName,
   type AuditTrailStore,
+  type Clock,
   type Elicitation,
+  hourOf,
   isTerminal,
+  newOperationId,
+  type RefreshBatch,
+  type RefreshCount,
+  type Stores,
+  type Subject,
+  systemEntropy,
 } from '@postern/elicitation';
-import { requestContext, requestFields } from '../http/request-context.ts';
+import { sharedKeyFor, type VaultConfig } from '../config/vault-config.ts';
+import { outsideRequests, requestContext, requestFields } from '../http/request-context.ts';
 import { instance, type Logger, safeError } from '../logger.ts';
 import {
   type AuditEventEntry,
   type AuditEventName,
-  type AuditFields,
+  type AuditLog,
   type AuditSink,
   auditEvents,
   auditRecordOf,
+  type Pseudonyms,
 } from './audit-events.ts';
-import type { Pseudonyms } from './pseudonyms.ts';
-
-/** Records audit events in the log and in every sink. */
-export interface AuditLog {
-  /** @param fields may have further members: only those of the table of events are in the line */
-  record<Name extends AuditEventName>(event: Name, fields: AuditFields<Name>): void;
-}
 
 export function createAuditLog(
   logger: Logger,
@@ -194,4 +198,121 @@ export function createAuditStream(p: {
       done();
     },
   };
+}
+
+export interface RefreshCounter extends AsyncDisposable {
+  readonly sink: AuditSink;
+  /** Adds what was counted since the last call to the counts of the deployment. Waits for a call under way. */
+  flush(): Promise<void>;
+}
+
+/** How long counts stay in this process. A killed process loses them. */
+const FLUSH_AFTER_MS = 10_000;
+/** Batches of one provider and day. While Redis is away nothing is refreshed, so only a broken one could reach this. */
+const MAX_BATCHES = 1_000;
+
+/** Counts how the refreshes of this process ended, from its audit events. No refresh waits for it. */
+export function createRefreshCounter(p: {
+  readonly counts: Pick<Stores['refreshCounts'], 'add'>;
+  readonly logger: Pick<Logger, 'warn'>;
+  readonly now: Clock;
+}): RefreshCounter {
+  const writer = newOperationId(systemEntropy);
+  let counted = new Map<string, RefreshCount & { readonly provider: string }>();
+  /** In the order of sending. A batch that Redis did not confirm is sent again unchanged, before any other. */
+  const batches: RefreshBatch[] = [];
+  let flushing: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+
+  function plan(): void {
+    timer ??= outsideRequests(() => setTimeout(flush, FLUSH_AFTER_MS)).unref();
+  }
+
+  function takeBatches(): void {
+    const groups = Map.groupBy(counted.values(), ({ provider, at }) => JSON.stringify([provider, hourOf(at).day]));
+    for (const rows of groups.values()) {
+      const [first] = rows;
+      if (first === undefined || batches.length >= MAX_BATCHES) continue;
+      const { provider, at } = first;
+      const counts = rows.map(({ provider: _, ...count }) => count);
+      batches.push({ provider, day: hourOf(at).day, operationId: newOperationId(systemEntropy), counts });
+    }
+    counted = new Map();
+  }
+
+  async function send(): Promise<void> {
+    takeBatches();
+    try {
+      for (let [batch] = batches; batch !== undefined; [batch] = batches) {
+        await p.counts.add(writer, batch);
+        batches.shift();
+      }
+    } catch (error) {
+      p.logger.warn({ event: 'refreshes.uncounted', error }, 'counting refreshes failed; retrying');
+      plan();
+    }
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    flushing = flushing.then(send);
+    return flushing;
+  }
+
+  return {
+    sink({ event, provider, code, reason }) {
+      const { refresh: outcome }: AuditEventEntry = auditEvents[event];
+      if (outcome === undefined || typeof provider !== 'string') return;
+      const why = code ?? reason;
+      const { at } = hourOf(p.now());
+      const key = JSON.stringify([provider, at, outcome, why]);
+      const count = (counted.get(key)?.count ?? 0) + 1;
+      counted.set(key, { provider, at, outcome, ...(typeof why === 'string' ? { code: why } : {}), count });
+      plan();
+    },
+    flush,
+    async [Symbol.asyncDispose]() {
+      await flush();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** In base64url characters: 96 bits. */
+const LENGTH = 16;
+
+/** A keyed hash: without the key, a pseudonym cannot be matched even against a list of known subjects. @internal */
+export function createPseudonyms(key: Uint8Array): Pseudonyms {
+  /** Caches by object, because the same subject object is logged repeatedly. */
+  const known = new WeakMap<Subject, string>();
+  return subject => {
+    let pseudonym = known.get(subject);
+    if (pseudonym === undefined) {
+      const named = JSON.stringify([subject.issuer, subject.subject]);
+      pseudonym = createHmac('sha256', key).update(named).digest('base64url').slice(0, LENGTH);
+      known.set(subject, pseudonym);
+    }
+    return pseudonym;
+  };
+}
+
+/**
+ * Uses the configured key, or a key derived from the shared secret: all replicas derive the same key, and adding a vault key in front
+ * does not change it.
+ */
+export function pseudonymsOf(config: {
+  readonly audit: { readonly pseudonymKey?: Uint8Array | undefined };
+  readonly vault: VaultConfig;
+}): Pseudonyms {
+  if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
+  return createPseudonyms(sharedKeyFor(config, 'postern audit pseudonyms, 1'));
+}
+
+/** Returns the pseudonym for webhooks about a user's passkeys; undefined without operator webhooks. */
+export function announcementsOf(
+  { operatorWebhooks }: { readonly operatorWebhooks: readonly unknown[] },
+  pseudonym: Pseudonyms,
+): (subject: Subject) => string | undefined {
+  return operatorWebhooks.length === 0 ? () => undefined : pseudonym;
 }

@@ -1,6 +1,6 @@
 import { samples } from '@postern/testkit/contract';
 import { expect, test } from 'vitest';
-import { announcementsOf, createPseudonyms } from './pseudonyms.ts';
+import { announcementsOf, createPseudonyms } from './audit-log.ts';
 
 const pseudonym = createPseudonyms(new Uint8Array(32).fill(7));
 

@@ -1,6 +1,6 @@
 import type { RefreshBatch } from '@postern/elicitation';
 import { expect, it } from 'vitest';
-import { createRefreshCounter } from './refresh-counter.ts';
+import { createRefreshCounter } from './audit-log.ts';
 
 const as = { level: 'info', text: '' };
 const START = Date.parse('2026-11-23T23:10:00Z');

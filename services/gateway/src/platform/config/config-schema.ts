@@ -5,11 +5,16 @@ import { z } from 'zod';
 import { addressRangePattern, isAddressRange, localName, lookMembers, publicUrlSchema } from './config-values.ts';
 import { consoleConfigSchema } from './console-config.ts';
 import type { ServedImage } from './image-type.ts';
-import { eitherDefault, mcpServerSchema, storedMegabytes, storedRecords } from './mcp-server-config.ts';
+import {
+  eitherDefault,
+  mcpServerSchema,
+  operatorWebhookSchema,
+  storedMegabytes,
+  storedRecords,
+} from './mcp-server-config.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { redisConfigSchema, storeConfigSchema } from './redis-config.ts';
 import { symmetricKey, vaultConfigSchema } from './vault-config.ts';
-import { operatorWebhookSchema } from './webhook-config.ts';
 
 const receiptJwk = z
   .string()

@@ -4,9 +4,8 @@ import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
 import type { ConfigFault } from './config-error.ts';
 import type { ParsedConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './config-values.ts';
-import type { McpServerConfig } from './mcp-server-config.ts';
-import { redisFaults } from './redis-config.ts';
-import { leavesRoom } from './storage-quota.ts';
+import { leavesRoom, type McpServerConfig } from './mcp-server-config.ts';
+import type { RedisConfig } from './redis-config.ts';
 import { storeFaults } from './store-capabilities.ts';
 import { isLocalKey, vaultFaults } from './vault-config.ts';
 
@@ -238,4 +237,29 @@ function paymentFaults(
 /** How users are identified: by the identity providers, by one application, or not at all. */
 function recognition({ identity }: McpServerConfig): string {
   return identity.mode === 'external' ? `external ${new URL(identity.verifyUrl).origin}` : identity.mode;
+}
+
+/** Faults of the section `redis` alone. @internal */
+export function redisFaults(redis: RedisConfig): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  const fault = (path: string, message: string) => faults.push({ path, message });
+  const { url, cluster, sentinel, tls } = redis;
+  if ([url, cluster, sentinel].filter(address => address !== undefined).length > 1)
+    fault('redis', 'set only one of url, cluster and sentinel');
+  for (const [path, urls] of Object.entries({ 'redis.cluster': cluster, 'redis.sentinel.nodes': sentinel?.nodes })) {
+    // The settings of the first URL apply to all nodes, including discovered ones.
+    if (new Set(urls?.map(signInOf)).size > 1)
+      fault(path, 'all URLs must have the same scheme, user name and password');
+  }
+  const urls = [url ?? [], cluster ?? [], sentinel?.nodes ?? []].flat();
+  if (tls !== undefined && !urls.some(address => address.startsWith('rediss:')))
+    fault('redis.tls', 'needs a rediss:// address');
+  if ((tls?.certFile === undefined) !== (tls?.keyFile === undefined))
+    fault('redis.tls', 'set certFile and keyFile together');
+  return faults;
+}
+
+function signInOf(url: string): string {
+  const { protocol, username, password } = new URL(url);
+  return [protocol, username, password].join(' ');
 }

@@ -1,12 +1,95 @@
 import { plainName } from '@postern/api';
 import { logoSchema } from '@postern/authorization';
-import { kinds } from '@postern/elicitation';
+import { type ElicitationStatus, kinds, paymentEventTypes, SHARDS, type StorageQuota } from '@postern/elicitation';
 import { decimalsOf, payeeAccountSchema } from '@postern/payment';
 import type { JWK } from 'jose';
 import { z } from 'zod';
 import { isLoopbackUrl, localName, lookMembers, slug, webUrl } from './config-values.ts';
 import { deliveryAlgorithm, publicKeyFault } from './json-web-keys.ts';
-import { webhookEndpointSchema } from './webhook-config.ts';
+import { hasRedis, type RedisConfig } from './redis-config.ts';
+import { ed25519Signer, hmacSigner, WebhookKeyError, type WebhookSigner } from './webhook-signer.ts';
+
+const ends = ['completed', 'declined', 'failed', 'cancelled', 'expired'] as const satisfies ElicitationStatus[];
+const statuses = ['pending', 'active', 'verifying', ...ends] as const satisfies ElicitationStatus[];
+
+/** Turns a key into a signer while parsing, so that no later code can print, store or log it. */
+function signerOf(read: (text: string) => WebhookSigner, prefix: string) {
+  return z
+    .string()
+    .meta({ pattern: `^${prefix}[A-Za-z0-9+/]{32,}={0,2}$` })
+    .transform((text, context): WebhookSigner => {
+      try {
+        return read(text);
+      } catch (error) {
+        if (!(error instanceof WebhookKeyError)) throw error;
+        context.addIssue({ code: 'custom', message: error.message });
+        return z.NEVER;
+      }
+    });
+}
+
+const webhookMembers = {
+  id: slug.describe('Never change it: pending deliveries belong to this id.'),
+  secrets: z
+    .array(signerOf(hmacSigner, 'whsec_'))
+    .max(2)
+    .default([])
+    .describe(
+      'Secrets for HMAC signatures (v1): whsec_ and 24 to 64 random bytes in base64. Configure two while you rotate them.',
+    ),
+  signingKeys: z
+    .array(signerOf(ed25519Signer, 'whsk_'))
+    .max(2)
+    .default([])
+    .describe(
+      'Keys for Ed25519 signatures (v1a), which receivers verify without a secret: whsk_ and a private key in base64.',
+    ),
+  ratePerSecond: z.int().min(1).max(1000).default(50).describe('Rate limit, over all gateway processes.'),
+  concurrency: z.int().min(1).max(64).default(8).describe('Maximum concurrent requests, per gateway process.'),
+};
+
+function signed<
+  S extends z.ZodType<{ readonly secrets: readonly unknown[]; readonly signingKeys: readonly unknown[] }>,
+>(schema: S) {
+  return schema
+    .refine(endpoint => endpoint.secrets.length + endpoint.signingKeys.length > 0, {
+      error: 'needs a secret or a signing key',
+      path: ['secrets'],
+    })
+    .meta({
+      anyOf: ['secrets', 'signingKeys'].map(name => ({
+        required: [name],
+        properties: { [name]: { type: 'array', minItems: 1 } },
+      })),
+    });
+}
+
+const webhookEndpointSchema = signed(
+  z.strictObject({
+    ...webhookMembers,
+    url: webUrl.describe('URL of the endpoint. https, or http on a loopback address.'),
+    kinds: z.array(z.enum(kinds)).min(1).optional().describe('Kinds to send. Default: all.'),
+    statuses: z
+      .array(z.enum(statuses))
+      .min(1)
+      .default([...ends])
+      .describe('Statuses to send. Default: all final statuses.'),
+    payments: z
+      .array(z.enum(paymentEventTypes))
+      .default([...paymentEventTypes])
+      .describe('Events of payments after their elicitation has ended to send. Default: all.'),
+  }),
+);
+
+/** Endpoints of the operator, for changes of passkeys. */
+export const operatorWebhookSchema = signed(
+  z.strictObject({
+    ...webhookMembers,
+    url: webUrl.describe('URL of the endpoint. https, or http on a loopback address.'),
+  }),
+);
+
+export type OperatorWebhookConfig = z.infer<typeof operatorWebhookSchema>;
 
 const currency = z
   .string()
@@ -353,3 +436,37 @@ const entrySchema = z.strictObject({
 export const mcpServerSchema = entrySchema.transform(server => ({ ...server, name: server.name ?? server.id }));
 
 export type McpServerConfig = z.infer<typeof mcpServerSchema>;
+
+/** The sections that a quota depends on. */
+export interface QuotaConfig {
+  readonly events: { readonly retained: number };
+  readonly limits: { readonly storedRecords: number; readonly storedMegabytes: number };
+  readonly redis: RedisConfig;
+}
+
+const MIB = 1024 * 1024;
+/** Redis memory of one event in a feed, in bytes. Redis trims feeds in batches, so a feed holds up to 2 % more than configured. */
+const BYTES_PER_EVENT = 160;
+const SURPLUS = 1.02;
+/** Minimum left for records, in bytes. */
+const LEAST_BYTES = 32 * MIB;
+
+/** Returns the storage quota of an MCP server without its feed. The feed counts as full, because events are never refused. */
+export function storageQuotaOf({ limits }: Pick<McpServerConfig, 'limits'>, config: QuotaConfig): StorageQuota {
+  const records = limits.storedRecords ?? config.limits.storedRecords;
+  return { records, bytes: bytesOf({ limits }, config), parts: quotaPartsOf(config) };
+}
+
+export function leavesRoom(server: Pick<McpServerConfig, 'limits'>, config: Omit<QuotaConfig, 'redis'>): boolean {
+  return bytesOf(server, config) >= LEAST_BYTES;
+}
+
+const bytesOf = ({ limits }: Pick<McpServerConfig, 'limits'>, config: Omit<QuotaConfig, 'redis'>) =>
+  (limits.storedMegabytes ?? config.limits.storedMegabytes) * MIB - feedBytes(config);
+
+function feedBytes({ events }: Pick<QuotaConfig, 'events'>): number {
+  return Math.ceil(events.retained * SURPLUS * BYTES_PER_EVENT);
+}
+
+/** Equal parts of a quota, of which each person is in one. A file has one: the records in it are of the one person of this machine. */
+const quotaPartsOf = (config: Pick<QuotaConfig, 'redis'>): number => (hasRedis(config) ? SHARDS.length : 1);

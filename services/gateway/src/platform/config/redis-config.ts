@@ -1,6 +1,5 @@
 import { DEPLOYMENT_ID, durabilityProfiles } from '@postern/store-redis/profile';
 import { z } from 'zod';
-import type { ConfigFault } from './config-error.ts';
 
 const redisUrl = z
   .string()
@@ -128,29 +127,4 @@ export type RedisConfig = z.infer<typeof redisConfigSchema>;
 /** Whether the configuration names a Redis. A gateway without one keeps its state in a file. */
 export function hasRedis({ redis: { url, cluster, sentinel } }: { readonly redis: RedisConfig }): boolean {
   return url !== undefined || cluster !== undefined || sentinel !== undefined;
-}
-
-/** Checks across fields. */
-export function redisFaults(redis: RedisConfig): ConfigFault[] {
-  const faults: ConfigFault[] = [];
-  const fault = (path: string, message: string) => faults.push({ path, message });
-  const { url, cluster, sentinel, tls } = redis;
-  if ([url, cluster, sentinel].filter(address => address !== undefined).length > 1)
-    fault('redis', 'set only one of url, cluster and sentinel');
-  for (const [path, urls] of Object.entries({ 'redis.cluster': cluster, 'redis.sentinel.nodes': sentinel?.nodes })) {
-    // The settings of the first URL apply to all nodes, including discovered ones.
-    if (new Set(urls?.map(signInOf)).size > 1)
-      fault(path, 'all URLs must have the same scheme, user name and password');
-  }
-  const urls = [url ?? [], cluster ?? [], sentinel?.nodes ?? []].flat();
-  if (tls !== undefined && !urls.some(address => address.startsWith('rediss:')))
-    fault('redis.tls', 'needs a rediss:// address');
-  if ((tls?.certFile === undefined) !== (tls?.keyFile === undefined))
-    fault('redis.tls', 'set certFile and keyFile together');
-  return faults;
-}
-
-function signInOf(url: string): string {
-  const { protocol, username, password } = new URL(url);
-  return [protocol, username, password].join(' ');
 }

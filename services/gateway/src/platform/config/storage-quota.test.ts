@@ -3,7 +3,7 @@ import { isShortRun } from '@postern/testkit/run-size';
 import { describe, expect, it } from 'vitest';
 import { sampleConfig, sampleMcpServer } from '../../testing/sample-config.ts';
 import { parseConfig } from './load-config.ts';
-import { leavesRoom, storageQuotaOf } from './storage-quota.ts';
+import { leavesRoom, storageQuotaOf } from './mcp-server-config.ts';
 
 const MIB = 1024 * 1024;
 const ISSUER = 'https://id.example';

@@ -11,7 +11,7 @@ import {
 } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { errorCodes, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Logger } from '../logger.ts';
+import type { Logger } from 'pino';
 import { newRequestId } from './request-context.ts';
 
 /** An error response of the API (RFC 9457), before it has a body. */

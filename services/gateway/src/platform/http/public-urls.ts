@@ -4,6 +4,9 @@ export const elicitationPath = (elicitationId: string): string => `/e/${elicitat
 /** Path of the receipt of an approved payment or confirmation. */
 export const receiptPath = (elicitationId: string): string => `${elicitationPath(elicitationId)}/receipt`;
 
+/** The pages behind `/me`, by what they show. */
+export const mePaths = { browsers: '/me/browsers', data: '/me/data', history: '/me/history' } as const;
+
 /** The link that the user opens. */
 export const elicitationUrl = (publicUrl: string, elicitationId: string): string =>
   `${publicUrl}${elicitationPath(elicitationId)}`;

@@ -1,7 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
-import type { Operation } from '../outbound/outbound-failure.ts';
-import type { RequestPermit } from '../overload/request-permit.ts';
+
+/** What a request holds of the limits of this process. See `RequestPermit`. */
+export interface Permit extends Disposable {
+  readonly holder: string;
+  readonly isWaiting: boolean;
+  enterShare(mcpServerId: string, share: number): boolean;
+  enter(): void;
+  waitFor<T>(work: () => Promise<T>): Promise<T>;
+}
 
 /** The request that the current code works for. Undefined in background work. */
 export interface RequestContext {
@@ -15,14 +22,14 @@ export interface RequestContext {
   /** True after an outbound request failed in a way that only an operator can fix. */
   needsOperator?: boolean;
   /** Set once the request is admitted. */
-  permit?: RequestPermit;
+  permit?: Permit;
 }
 
 /** What the current code works for. */
 interface Scope {
   readonly request?: RequestContext | undefined;
-  /** The current operation at a third party, for the log of failures. */
-  readonly operation?: Operation;
+  /** The current operation at a third party, which only the log of failures reads. */
+  readonly operation?: object;
   /** The bulkheads that stop no request now. */
   readonly urgent?: readonly object[];
 }

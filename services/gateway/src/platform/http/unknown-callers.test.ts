@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { networkOf } from './addresses.ts';
-import { identified, SERVER_OPTIONS, UnidentifiedBytes } from './unknown-callers.ts';
+import { identified, networkOf, SERVER_OPTIONS, UnidentifiedBytes } from './unknown-callers.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const PIPELINED = 4;

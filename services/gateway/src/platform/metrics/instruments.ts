@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { redisChecks } from '../redis/redis-check-reports.ts';
 
 const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const REDIS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -80,13 +79,13 @@ export function createInstruments(registry: Registry) {
 
     redisSeconds: histogram('postern_redis_command_duration_seconds', 'Redis commands', ['command'], REDIS_SECONDS),
     redisErrors: counter('postern_redis_command_errors_total', 'Redis commands that failed', ['command', 'fault']),
-    redisDurable: gauge(redisChecks.durability.metric, 'Whether Redis meets its durability profile'),
-    redisWritable: gauge(redisChecks.writes.metric, 'Whether every Redis master accepts writes'),
+    redisDurable: gauge('postern_redis_durable', 'Whether Redis meets its durability profile'),
+    redisWritable: gauge('postern_redis_writable', 'Whether every Redis master accepts writes'),
     redisMemoryUsed: gauge(
       'postern_redis_memory_used_ratio',
       'Memory of the fullest master as a share of its maxmemory',
     ),
-    redisLostShards: gauge(redisChecks.data.metric, 'Shards of Redis that have lost their data'),
+    redisLostShards: gauge('postern_redis_lost_shards', 'Shards of Redis that have lost their data'),
     keyServiceUp: gauge('postern_key_service_up', 'Whether the key service of a vault key works', ['kid']),
     redisRolledBack: counter('postern_redis_rolled_back_total', 'Rollbacks of Redis to an earlier state'),
     relayGaps: counter('postern_relay_gaps_total', 'Gaps of events dropped before the relay read them'),

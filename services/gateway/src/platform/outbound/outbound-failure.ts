@@ -44,10 +44,11 @@ export interface Exchange {
   readonly error?: OutboundError;
 }
 
-export interface Operation {
-  last: Exchange;
+/** Work at a third party, of one or more requests. */
+export class Operation {
+  last: Exchange = {};
   /** Requests without a usable response. The operation may have continued without them, for example at another URL. */
-  readonly failed: Map<Exchange, OutboundFailure>;
+  readonly failed = new Map<Exchange, OutboundFailure>();
 }
 
 /** Returns the exchange that an error is about: the one that it names, which may belong to another operation, otherwise the last. */

@@ -11,7 +11,7 @@ import {
   type Exchange,
   exchangeOf,
   failedExchange,
-  type Operation,
+  Operation,
   type OutboundFailure,
   outboundFailureCodes,
   outboundFailureOf,
@@ -28,11 +28,11 @@ export interface Whose {
 /** Hears of each request, and records its result for its operation. */
 const exchanges: CallSubscriber<OutboundCall, Response> = {
   begin({ host }) {
-    const { operation } = scope();
+    const operation = currentOperation();
     if (operation !== undefined) operation.last = { host };
   },
   end({ host }, { result, error }) {
-    const { operation } = scope();
+    const operation = currentOperation();
     const exchange = exchangeWith(host, result, error);
     if (operation === undefined || exchange === undefined) return;
     operation.last = exchange;
@@ -48,7 +48,10 @@ function exchangeWith(host: string, result: Response | undefined, error: unknown
   return error instanceof OutboundError ? { host, error } : undefined;
 }
 
-const newOperation = (): Operation => ({ last: {}, failed: new Map() });
+function currentOperation(): Operation | undefined {
+  const { operation } = scope();
+  return operation instanceof Operation ? operation : undefined;
+}
 
 export type OutboundLog = ReturnType<typeof createOutboundLog>;
 
@@ -76,7 +79,7 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>, outbound: CallCh
   }
 
   function began(whose: Whose) {
-    const operation = newOperation();
+    const operation = new Operation();
     const at = performance.now();
 
     /** @param failure of the operation, because of this exchange */
@@ -124,7 +127,7 @@ export function createOutboundLog(logger: Pick<Logger, 'warn'>, outbound: CallCh
 
     /** Takes an error that the current operation does without. */
     ignored(error: AuthorizationError): void {
-      const { operation } = scope();
+      const operation = currentOperation();
       if (operation === undefined) return;
       const exchange = exchangeOf(error, operation);
       const failure = outboundFailureOf(error, exchange);

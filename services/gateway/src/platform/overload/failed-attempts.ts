@@ -1,5 +1,5 @@
-import { networksOf } from '../http/addresses.ts';
 import { ProblemError } from '../http/problems.ts';
+import { networksOf } from '../http/unknown-callers.ts';
 
 const WINDOW_MS = 60_000;
 /** A site has many networks of 64 bits: its 48 bits may fail this many times as often. */

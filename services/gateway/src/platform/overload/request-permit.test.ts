@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { ConcurrencyLimiter, Turns } from './request-permit.ts';
+import { ConcurrencyLimiter, Turns } from './admission.ts';
 
 it('limits each holder to its share and all holders together to the limit', () => {
   const limiter = new ConcurrencyLimiter<string>(3);

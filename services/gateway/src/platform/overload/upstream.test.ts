@@ -2,8 +2,7 @@ import { OutboundError, type OutboundFetch, type Provider, type SignIn } from '@
 import type { PaymentProcessor } from '@postern/payment';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../logger.ts';
-import { Admission, type Overload } from './admission.ts';
-import { ConcurrencyLimiter, RequestPermit, Turns } from './request-permit.ts';
+import { Admission, ConcurrencyLimiter, type Overload, RequestPermit, Turns } from './admission.ts';
 import {
   createBulkheads,
   createUpstream,

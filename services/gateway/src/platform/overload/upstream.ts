@@ -8,12 +8,11 @@ import {
 import { type PaymentProcessor, ProcessorError } from '@postern/payment';
 import { type OutboundTarget, wrapFetch } from '../call-channels.ts';
 import { ProblemError } from '../http/problems.ts';
-import { requestContext, runInScope, scope } from '../http/request-context.ts';
+import { type Permit, requestContext, runInScope, scope } from '../http/request-context.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
-import type { Overload } from './admission.ts';
+import { ConcurrencyLimiter, type Overload } from './admission.ts';
 import { Circuit } from './circuit.ts';
-import { ConcurrencyLimiter, type RequestPermit } from './request-permit.ts';
 
 /** System codes of requests that were not sent, for the log. */
 const stopCodes = { cap: 'TOO_MANY_REQUESTS', circuit: 'CIRCUIT_OPEN' } as const;
@@ -41,7 +40,7 @@ export interface UpstreamOptions {
   /** Requests to the gateway that may wait for the upstream concurrently. One MCP server may use half of them. */
   readonly waiting: number;
   /** Permit of the current request to the gateway; undefined in background work. */
-  readonly permit: () => RequestPermit | undefined;
+  readonly permit: () => Permit | undefined;
   readonly onStopped: (reason: 'cap' | 'circuit' | 'waiting') => void;
   readonly onCircuit: (isOpen: boolean) => void;
   readonly now: () => number;

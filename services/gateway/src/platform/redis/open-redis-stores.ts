@@ -1,5 +1,5 @@
 import { type CommandObserver, createRedisStores, openQueueRedis } from '@postern/store-redis';
-import type { AuditLog } from '../audit/audit-log.ts';
+import type { AuditLog } from '../audit/audit-events.ts';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';

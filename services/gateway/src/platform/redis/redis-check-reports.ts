@@ -8,18 +8,15 @@ interface HealthLine {
 interface ReportedCheck {
   /** Code of `/readyz` while the check fails. */
   readonly notReady: 'redis_unsafe' | 'data_lost' | 'writes_refused' | 'store_unavailable';
-  /** The gauge of the metrics that has the result. */
-  readonly metric?: string;
   readonly fails: HealthLine;
   readonly holds?: HealthLine;
 }
 
-/** Every check of Redis: code of `/readyz`, metric and log lines. */
+/** Every check of Redis: code of `/readyz` and log lines. */
 export const redisChecks = {
   /** Redis answers, and keeps what it acknowledges. */
   durability: {
     notReady: 'redis_unsafe',
-    metric: 'postern_redis_durable',
     fails: {
       event: 'redis.durability_lost',
       text: 'Redis does not meet its durability profile, or the gateway cannot check it: not ready',
@@ -29,7 +26,6 @@ export const redisChecks = {
   /** Each shard has the data of this deployment. While it fails, the store refuses every command. */
   data: {
     notReady: 'data_lost',
-    metric: 'postern_redis_lost_shards',
     fails: {
       event: 'redis.data_lost',
       text: 'Redis has lost data or is a different Redis: not ready. Restore the data, or see postern redis status and postern redis accept-loss',
@@ -39,7 +35,6 @@ export const redisChecks = {
   /** Every master accepts writes. A failure counts for `/readyz` only with `redis.readyNeedsWrites`. */
   writes: {
     notReady: 'writes_refused',
-    metric: 'postern_redis_writable',
     fails: { event: 'redis.writes_refused', text: 'Redis refuses writes' },
     holds: { event: 'redis.writes_regained', text: 'Redis accepts writes again' },
   },

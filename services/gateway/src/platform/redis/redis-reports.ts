@@ -1,6 +1,6 @@
 import { QuotaExceededError, UnknownRecordLayoutError } from '@postern/elicitation';
 import type { DataLoss, LossReports, RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
-import type { AuditLog } from '../audit/audit-log.ts';
+import type { AuditLog } from '../audit/audit-events.ts';
 import type { CallSubscriber, StoreCall } from '../call-channels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/create-metrics.ts';
