@@ -219,7 +219,10 @@ describe('S147: each operation admits credentials with its scope, and no others'
   it.each(['none', 'another', ...SCOPES, ALL])('%s', async who => {
     const forged = `pa_${'A'.repeat(65)}`;
     const token = who === 'none' ? undefined : who === 'another' ? forged : tokens.get(who);
-    for (const { operationId, method, path } of await operations()) {
+    const nth = ['none', 'another', ...SCOPES, ALL].indexOf(who);
+    for (const [at, { operationId, method, path }] of (await operations()).entries()) {
+      // The scope of an operation is checked before the operation runs: the short run takes half of them with each credential.
+      if (isShortRun && (at + nth) % 2 === 1) continue;
       const { scope, body, status: expected = 200, path: given } = calls[operationId] ?? { scope: 'read' };
       const {
         status,
