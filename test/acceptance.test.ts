@@ -243,7 +243,7 @@ const TITLE =
 
 const isSlow = (path: string) => /\.slow\.test\.ts$/.test(path);
 
-/** Items that only `test --all` shows; the four-minute run shows every other. */
+/** Items that only `test --all` shows; the short run shows every other. */
 const onlyInFull: readonly string[] = ['L6', 'S251', 'S253', 'S267'];
 
 describe('the acceptance list', () => {
