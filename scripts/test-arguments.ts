@@ -1,6 +1,6 @@
 /** Selects tests and reporters from the arguments of `pnpm test`. */
 export interface TestRun {
-  /** `short`: the four-minute run; `full`: every test, or every test whose path was named. */
+  /** `short`: the run without a path, of three and a half minutes; `full`: every test, or every test whose path was named. */
   readonly size: 'short' | 'full';
   readonly vitestArguments: readonly string[];
 }

@@ -14,7 +14,7 @@ const options = process.argv.slice(2).filter(arg => arg.startsWith('-') && arg !
 if (options.some(option => ['--help', '-h'].includes(option)))
   commandLine({
     usage: 'test [path…] [options of vitest]',
-    about: 'runs the four-minute tests, or in full the tests whose path contains one of these',
+    about: 'runs the short tests, or in full the tests whose path contains one of these',
     options: {
       all: { type: 'boolean', about: 'run all tests, as CI does' },
       testNamePattern: { type: 'string', about: 'only tests whose name matches; vitest has further options' },

@@ -1,4 +1,4 @@
-import { globSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 // TypeScript 7 has no stable API.
 import ts from 'typescript-5';
@@ -10,8 +10,9 @@ import ts from 'typescript-5';
  */
 export function makeDeclarationsPlain(dist: string): void {
   const paths = globSync('**/*.d.ts', { cwd: dist }).map(path => join(dist, path));
+  if (!paths.some(path => readFileSync(path, 'utf8').includes('z.Zod'))) return;
   const options = { module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2024, strict: true, skipLibCheck: true };
-  const program = ts.createProgram(paths, options);
+  const program = ts.createProgram(paths, options, hostOf(options, dist));
   const checker = program.getTypeChecker();
   for (const path of paths) {
     const file = program.getSourceFile(path);
@@ -28,6 +29,21 @@ export function makeDeclarationsPlain(dist: string): void {
     }
     writeFileSync(path, text);
   }
+}
+
+/** Declarations of others, parsed once for all libraries. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
+function hostOf(options: ts.CompilerOptions, dist: string): ts.CompilerHost {
+  const host = ts.createCompilerHost(options);
+  return {
+    ...host,
+    getSourceFile(path, ...rest) {
+      if (path.startsWith(dist)) return host.getSourceFile(path, ...rest);
+      if (!parsed.has(path)) parsed.set(path, host.getSourceFile(path, ...rest));
+      return parsed.get(path);
+    },
+  };
 }
 
 interface SchemaNode {

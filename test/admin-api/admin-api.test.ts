@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { problemSchema } from '@postern/api';
 import type { Subject } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
+import { isShortRun, sampled } from '@postern/testkit/run-size';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -218,7 +219,10 @@ describe('S147: each operation admits credentials with its scope, and no others'
   it.each(['none', 'another', ...SCOPES, ALL])('%s', async who => {
     const forged = `pa_${'A'.repeat(65)}`;
     const token = who === 'none' ? undefined : who === 'another' ? forged : tokens.get(who);
-    for (const { operationId, method, path } of await operations()) {
+    const nth = ['none', 'another', ...SCOPES, ALL].indexOf(who);
+    for (const [at, { operationId, method, path }] of (await operations()).entries()) {
+      // The scope of an operation is checked before the operation runs: the short run takes half of them with each credential.
+      if (isShortRun && (at + nth) % 2 === 1) continue;
       const { scope, body, status: expected = 200, path: given } = calls[operationId] ?? { scope: 'read' };
       const {
         status,
@@ -353,6 +357,7 @@ describe('commands with --url', () => {
   it('show what the same commands show beside the store', async () => {
     const { elicitationId } = await paidPerson(world);
     const person = [world.identityProvider.issuer, world.subject()];
+    // What a command shows and how it prints it are apart: the short run takes each form in turn.
     for (const args of [
       ['payments', 'show', elicitationId],
       ['find', elicitationId],
@@ -371,7 +376,7 @@ describe('commands with --url', () => {
       ['people', 'erase', ...person, '--dry-run', ...why],
       ['passkeys', 'reset', ...person, '--dry-run', ...why],
     ])
-      for (const form of [[], ['--json']]) {
+      for (const form of isShortRun ? [args.length % 2 === 0 ? ['--json'] : []] : [[], ['--json']]) {
         const { code, out } = await run(...args, ...form);
         expect({ args, ...(await there(all(), ...args, ...form)) }).toEqual({ args, code, out });
       }
@@ -574,7 +579,7 @@ it('S150: no input makes an operation fail, and hostile members are refused', as
   for (const [at, { operationId, method, path }] of (await operations()).entries()) {
     const token = senders[at % senders.length];
     const { path: given = path.slice(BASE.length) } = calls[operationId] ?? {};
-    for (const input of method === 'POST' ? hostile : [...hostileQueries, ...more]) {
+    for (const input of sampled<unknown>(method === 'POST' ? hostile : [...hostileQueries, ...more], 3)) {
       const joint = given.includes('?') ? '&' : '?';
       const { status } = await call(method, `${BASE}${given}${method === 'GET' ? `${joint}${input}` : ''}`, {
         token,

@@ -2,7 +2,7 @@ import type { GatewayProcess } from '../support/gateway-process.ts';
 import type { MixedLoad } from './mixed-load.ts';
 
 /** Number of requests before and after each stop, so that every replica stops with requests in flight. */
-const REQUESTS_BETWEEN = 200;
+const REQUESTS_BETWEEN = 100;
 
 /**
  * Stops and starts every replica in turn, as a supervisor does. `between` runs before the next one.

@@ -1,5 +1,6 @@
 import { matchCodeOf, parseElicitationId } from '@postern/elicitation';
 import { hasNewElement, sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bookTerms, issueFor, paymentOf } from '../support/asks.ts';
@@ -284,7 +285,7 @@ describe('S168: without the script', () => {
 });
 
 describe('S168: with the script', () => {
-  it('shows the age and the local time of each time beside UTC', async () => {
+  inFull.it('shows the age and the local time of each time beside UTC', async () => {
     await withPage({ timezoneId: 'Asia/Tokyo' }, async page => {
       await page.goto(`/elicitations/${cancelled}`);
       expect(await page.locator('time').count()).toBeGreaterThan(3);
@@ -293,7 +294,7 @@ describe('S168: with the script', () => {
     });
   });
 
-  it('sends a form once, and shows that its button is busy', async () => {
+  inFull.it('sends a form once, and shows that its button is busy', async () => {
     await withPage({}, async page => {
       await page.route('**/people', route =>
         route.request().method() === 'POST' ? route.fulfill({ status: 204 }) : route.continue(),
@@ -340,7 +341,7 @@ describe('S169: a page that keeps itself up to date', () => {
     });
   });
 
-  it('pauses on request', async () => {
+  inFull.it('pauses on request', async () => {
     await withPage({}, async page => {
       await page.clock.install();
       await page.goto('/');

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newPerson, signIn } from '../support/browser.ts';
@@ -252,7 +253,7 @@ describe('/me and its forms', () => {
     await world.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
   });
 
-  it('S25: a hundred GETs change nothing', async () => {
+  inFull.it('S25: a hundred GETs change nothing', async () => {
     const before = await dumpStore(world);
     using writes = await watchWrites(world.redis.url);
     const invented = `cn_00${'A'.repeat(43)}`;
@@ -319,7 +320,7 @@ describe('/me and its forms', () => {
       });
   });
 
-  it('S26: works without JavaScript from sign-in to disconnecting', async () => {
+  inFull.it('S26: works without JavaScript from sign-in to disconnecting', async () => {
     const someone = world.subject();
     const { connectionId: theirs } = await connected(world, { user: someone });
     await using person = await newPerson(browser, someone, { javaScriptEnabled: false });

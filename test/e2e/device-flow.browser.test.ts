@@ -1,5 +1,6 @@
 import type { GatewayConfigInput } from '@postern/gateway';
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import { driveDevice, tokenDigest } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -179,7 +180,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('class="notice"');
   });
 
-  it('S25: a GET of the code page changes nothing', async () => {
+  inFull.it('S25: a GET of the code page changes nothing', async () => {
     const { raw, elicitationId } = await asked();
     await askForCode(raw, elicitationId);
     const before = await dumpStore(world);

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { acceptAndStay, atProvider, newPerson } from '../support/browser.ts';
@@ -104,7 +105,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(await statusOf(issued.elicitationId)).toBe('pending');
   });
 
-  it('a wrong user at the second verification fails the elicitation without a token request', async () => {
+  inFull.it('a wrong user at the second verification fails the elicitation without a token request', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, aliceName);
     const { page } = person;

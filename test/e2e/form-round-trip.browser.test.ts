@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, visitorFor } from '../support/asks.ts';
@@ -119,7 +120,7 @@ describe('S34: a form that a user fills in', () => {
     expect(content).not.toHaveProperty('leftNumber');
   });
 
-  it('shows its defaults and submits them unless the user changes them', async () => {
+  inFull.it('shows its defaults and submits them unless the user changes them', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
@@ -149,7 +150,7 @@ describe('S34: a form that a user fills in', () => {
     expect((await world.api.redeem(elicitationId)).body.content).toEqual(content);
   });
 
-  it('shows the typed values again with each error next to its field', async () => {
+  inFull.it('shows the typed values again with each error next to its field', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
@@ -187,7 +188,7 @@ describe('S34: a form that a user fills in', () => {
     });
   });
 
-  it.each([
+  inFull.it.each([
     ['No', 'completed', { value: false }],
     ['Yes', 'completed', { value: true }],
     ['Decline', 'declined', undefined],

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -155,7 +156,7 @@ describe('T34: an old sign-in cannot approve', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(completed);
   });
 
-  it('one link and one sign-in lead to the buttons in a real browser', async () => {
+  inFull.it('one link and one sign-in lead to the buttons in a real browser', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page, context } = person;

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
@@ -15,7 +16,7 @@ afterAll(async () => {
 });
 
 describe('the happy path', () => {
-  it('gives two concurrent users their own connections', async () => {
+  inFull.it('gives two concurrent users their own connections', async () => {
     const users = [world.subject(), world.subject()] as const;
     const outcomes = await Promise.all(
       users.map(async (user, at) => {
@@ -77,7 +78,7 @@ describe('the happy path', () => {
     );
   });
 
-  it('S01: the link and our own redirects contain only an opaque 256-bit id', async () => {
+  inFull.it('S01: the link and our own redirects contain only an opaque 256-bit id', async () => {
     const user = world.subject();
     const canaries = ['canary-message', 'canary-tool', 'canary-client'];
     const issued = await world.ask(user, {

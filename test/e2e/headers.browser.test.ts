@@ -1,4 +1,6 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
+import { isShortRun } from '@postern/testkit/run-size';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, newPerson, signIn } from '../support/browser.ts';
@@ -51,6 +53,8 @@ async function answers(): Promise<Map<string, RawAnswer>> {
         .replace(/:(elicitationId|connectionId)/, id)
         .replace(':mcpServerId/:provider', 'tracker/forge');
       for (const raw of [signedIn, world.raw()]) {
+        // The status depends on the id and on the session, the headers on neither: the short run takes pairs.
+        if (isShortRun && (raw === signedIn) === (id === unknown)) continue;
         // Another test covers sign-out.
         if (path === '/logout' && raw === signedIn) continue;
         await add(raw, method, target, method === 'POST' ? { form: {} } : {});
@@ -197,6 +201,8 @@ describe('headers', () => {
             site === undefined
               ? origin === own
               : site === 'same-origin' && (origin === undefined || origin === 'null' || origin === own);
+          // What another site sends is refused before its form is read.
+          if (isShortRun && !isOurs && fields !== form) continue;
           const answer = await signedIn.post(`/e/${elicitationId}/accept`, {
             form: fields,
             headers: { 'sec-fetch-site': site, origin },
@@ -299,7 +305,7 @@ describe('in chromium, over TLS', () => {
     expect(addresses.filter(url => /[?&](code|state)=/.test(url))).toEqual([]);
   });
 
-  it('S09: neither a form nor a frame of another site can submit a decision', async () => {
+  inFull.it('S09: neither a form nor a frame of another site can submit a decision', async () => {
     const someone = world.subject();
     await using person = await newPerson(browser, someone);
     const { page } = person;

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
@@ -82,7 +83,7 @@ describe('a payment above the threshold', () => {
     expect(await statusNow(issued.elicitationId)).toBe('pending');
   });
 
-  it('is approved with the button below the threshold', async () => {
+  inFull.it('is approved with the button below the threshold', async () => {
     const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;

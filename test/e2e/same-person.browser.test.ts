@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { acceptAndStay, atProvider, newPerson, signIn } from '../support/browser.ts';
@@ -60,7 +61,7 @@ describe('A1–A5: the person who authorizes is the person who was asked', () =>
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
-  it('A3 in two browsers: an authorization URL opened by another user connects nothing', async () => {
+  inFull.it('A3 in two browsers: an authorization URL opened by another user connects nothing', async () => {
     const [aliceName, bobName] = [world.subject(), world.subject()];
     await using alice = await newPerson(browser, aliceName);
     await using bob = await newPerson(browser, bobName);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
@@ -94,7 +95,7 @@ async function expectNotShown(page: Page, secrets: readonly string[]): Promise<v
 }
 
 describe('S35: a secret that a user types', () => {
-  it('is masked in single-line and multi-line fields', async () => {
+  inFull.it('is masked in single-line and multi-line fields', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
@@ -106,7 +107,7 @@ describe('S35: a secret that a user types', () => {
     expect(await field(page, 'username').getAttribute('type')).toBe('text');
   });
 
-  it('can be pasted and filled in by a password manager, but not by the browser’s autofill', async () => {
+  inFull.it('can be pasted and filled in by a password manager, but not by the browser’s autofill', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
@@ -164,7 +165,7 @@ describe('S35: a secret that a user types', () => {
     });
   });
 
-  it('is cleared after an error, a reload and a back navigation, while other values stay', async () => {
+  inFull.it('is cleared after an error, a reload and a back navigation, while other values stay', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
@@ -186,7 +187,7 @@ describe('S35: a secret that a user types', () => {
     for (const secret of secrets) expect(served.text()).not.toContain(secret);
   });
 
-  it('is cleared on a back navigation if it was not submitted', async () => {
+  inFull.it('is cleared on a back navigation if it was not submitted', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
@@ -201,7 +202,7 @@ describe('S35: a secret that a user types', () => {
     await expectNotShown(page, ['left without sending', line]);
   });
 
-  it.each([
+  inFull.it.each([
     ['that the check rejects', 401],
     ['that could not be checked', 500],
   ] as const)('%s is not shown again', async (_, status) => {
@@ -221,7 +222,7 @@ describe('S35: a secret that a user types', () => {
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
-  it('is handled alike in a secret field of a form', async () => {
+  inFull.it('is handled alike in a secret field of a form', async () => {
     await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { elicitationId, url } = await opened(person, {

@@ -75,11 +75,18 @@ describe.each(releases)('with $name', ({ args }) => {
     await helm('lint', '--strict', chart, ...args);
   });
 
-  test('Kubernetes knows every field and accepts every value', async () => {
+  test('Kubernetes accepts every value', async () => {
     const manifests = await template(...args);
     for (const manifest of manifests) await validate(manifest);
-    expect(await unknownFields(manifests)).toBe('');
+    expect(manifests.length).toBeGreaterThan(0);
   });
+});
+
+test('Kubernetes knows every field of every release', async () => {
+  const manifests = await Promise.all(releases.map(({ args }) => template(...args)));
+  // In one program: the compiler reads the types of Kubernetes once. Releases share most manifests.
+  const different = new Map(manifests.flat().map(manifest => [JSON.stringify(manifest), manifest]));
+  expect(await unknownFields([...different.values()])).toBe('');
 });
 
 test('the checks find a wrong value and an unknown field', async () => {

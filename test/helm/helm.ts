@@ -64,9 +64,14 @@ export function helm(...args: readonly string[]): Promise<string> {
   return runCommand(`exec helm ${args.map(arg => `'${arg}'`).join(' ')}`, root);
 }
 
+/** What each command line has rendered. */
+const renderings = new Map<string, Promise<string>>();
+
 export async function template(...args: readonly string[]): Promise<Manifest[]> {
-  const rendered = await helm('template', 'postern', chart, '--namespace', 'tools', ...args);
-  return parseAllDocuments(rendered).map(document => manifestSchema.parse(document.toJS()));
+  const line = args.join('\n');
+  const rendering = renderings.get(line) ?? helm('template', 'postern', chart, '--namespace', 'tools', ...args);
+  renderings.set(line, rendering);
+  return parseAllDocuments(await rendering).map(document => manifestSchema.parse(document.toJS()));
 }
 
 const prometheus = '@kubernetes-models/prometheus-operator';

@@ -1,3 +1,4 @@
+import { isShortRun } from '@postern/testkit/run-size';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMovingBrowser } from '../support/moving-browser.ts';
 import { acceptFormIn, destinationIn } from '../support/raw-browser.ts';
@@ -5,6 +6,9 @@ import { startWorld, type World } from '../support/world.ts';
 
 /** Requests of one user on the way to a connection, in order. */
 const STEPS = ['sign-in', 'sign-in callback', 'page and accept', 'leaving', 'provider callback'] as const;
+/** In the short run eight: every two requests meet at the same replica and at different ones. */
+const isPlayed = ([a = 0, b = 0, c = 0, d = 0, e = 0]: readonly number[]) =>
+  !isShortRun || (d === (a ^ b) && e === (b ^ c));
 /** All ways to distribute them over two replicas. */
 const placements = Array.from({ length: 2 ** STEPS.length }, (_, bits) => STEPS.map((_step, at) => (bits >> at) & 1));
 
@@ -23,7 +27,7 @@ function browserOf(world: World) {
 
 describe('two replicas of the gateway on one Redis', () => {
   // A waiter that misses the wake-up from the other replica would wait its full 55 seconds.
-  it.each(placements.map(placement => [placement.join(''), placement] as const))(
+  it.each(placements.filter(isPlayed).map(placement => [placement.join(''), placement] as const))(
     'serve one user together: %s',
     { timeout: 50_000 },
     async (_name, placement) => {

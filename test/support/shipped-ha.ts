@@ -1,12 +1,12 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { RedisStoresOptions } from '@postern/store-redis';
 import { endingWithParent } from '@postern/testkit/processes';
+import { askRedis, type RedisLogin } from '@postern/testkit/redis';
 import { startNetwork } from '../faults/support/namespaces.ts';
 import { until } from '../faults/support/until.ts';
 
@@ -103,9 +103,9 @@ export async function startShippedHa(): Promise<ShippedHa> {
   const [nodes, sentinels] = [containers.slice(0, 3), containers.slice(3)];
 
   const askNode = (node: Container, ...words: readonly string[]) =>
-    redisCli(node.address, 6379, PASSWORDS.REDIS_PASSWORD, ['--user', 'postern', ...words]);
+    answerOf(node.address, 6379, { name: 'postern', password: PASSWORDS.REDIS_PASSWORD }, words);
   const askSentinel = (sentinel: Container, ...words: readonly string[]) =>
-    redisCli(sentinel.address, 26379, PASSWORDS.REDIS_SENTINEL_PASSWORD, words);
+    answerOf(sentinel.address, 26379, { name: 'default', password: PASSWORDS.REDIS_SENTINEL_PASSWORD }, words);
   const known = async (sentinel: Container) => {
     const [address] = (await askSentinel(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'postern')).split('\n');
     return nodes.find(node => node.address === address);
@@ -165,12 +165,6 @@ export async function startShippedHa(): Promise<ShippedHa> {
   };
 }
 
-/** Returns the output of redis-cli; empty without a response. */
-async function redisCli(host: string, port: number, password: string, words: readonly string[]): Promise<string> {
-  const env = { ...process.env, REDISCLI_AUTH: password };
-  const args = ['-h', host, '-p', String(port), '--no-auth-warning', ...words];
-  const { stdout } = await promisify(execFile)('redis-cli', args, { env, timeout: 60_000 }).catch(() => ({
-    stdout: '',
-  }));
-  return stdout;
-}
+/** Empty without a response. */
+const answerOf = (host: string, port: number, login: RedisLogin, words: readonly string[]): Promise<string> =>
+  askRedis({ host, port, login, timeoutMs: 60_000 }, words).catch(() => '');

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -69,7 +70,7 @@ test('the receipt of an ordinary payment or confirmation fits one sheet of paper
   });
 });
 
-test('a printed receipt has neither links nor buttons', async () => {
+inFull.it('a printed receipt has neither links nor buttons', async () => {
   await withPage({}, async page => {
     for (const name of ['receipt-of-payment', 'receipt-of-confirmation', 'receipt-paid', 'confirmed']) {
       await page.goto(pageServer.page(name));

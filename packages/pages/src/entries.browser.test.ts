@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FormFieldView } from './field-views.ts';
@@ -97,7 +98,7 @@ test('every answer in a form is sent unchanged', async () => {
   ]);
 });
 
-test('declining sends no answer', async () => {
+inFull.it('declining sends no answer', async () => {
   const sent = await withPage(async page => {
     await page.goto(pageServer.page('answered'));
     return posted(page, () => page.click('form[action$="/decline"] button'));
@@ -115,7 +116,7 @@ describe('a secret', () => {
     expect(sent).toEqual({ path: '/e/0a.sample/accept', fields: [['field.key', ' pass "word" ']] });
   });
 
-  test('of several lines keeps its line breaks when pasted, and is masked', async () => {
+  inFull.it('of several lines keeps its line breaks when pasted, and is masked', async () => {
     const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n';
     const sent = await withPage(async page => {
       await page.goto(pageServer.page('credential-multiline'));
@@ -133,7 +134,7 @@ describe('a secret', () => {
     ]);
   });
 
-  test('that is empty is not submitted, and the browser reports it', async () => {
+  inFull.it('that is empty is not submitted, and the browser reports it', async () => {
     await withPage(async page => {
       await page.goto(pageServer.page('credential-basic'));
       const before = pageServer.received.length;
@@ -143,7 +144,7 @@ describe('a secret', () => {
     });
   });
 
-  test('does not prevent declining', async () => {
+  inFull.it('does not prevent declining', async () => {
     const sent = await withPage(async page => {
       await page.goto(pageServer.page('credential-basic'));
       return posted(page, () => page.click('form[action$="/decline"] button'));

@@ -1,6 +1,6 @@
 /** Every page with a decision shows what the decision needs without scrolling, with names of any length. */
 import { sharedBrowser } from '@postern/testkit/chromium';
-import { isShortRun } from '@postern/testkit/run-size';
+import { isShortRun, sampled } from '@postern/testkit/run-size';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decisionPages, decisionPagesIn, faultsOf, firstViewsOf, otherLocales } from './testing/first-view.ts';
@@ -71,10 +71,15 @@ test('the bar stays in view while a list scrolls, below 480 px of height only it
   });
 });
 
-test.each([
-  [390, 664],
-  [640, 400],
-])('the link of a mistake leads to its field with label and message in view, at %i by %i', async (width, height) => {
+test.each(
+  sampled(
+    [
+      [390, 664],
+      [640, 400],
+    ] as const,
+    2,
+  ),
+)('the link of a mistake leads to its field with label and message in view, at %i by %i', async (width, height) => {
   await withPage(width, height, async page => {
     for (const name of ['form-faults', 'credential-faults']) {
       await page.goto(pageServer.page(name));
@@ -97,7 +102,7 @@ test.each([
   });
 });
 
-test.each([320, 390])('a code is on one line, at a width of %i', async width => {
+test.each(sampled([320, 390], 2))('a code is on one line, at a width of %i', async width => {
   await withPage(width, 800, async page => {
     for (const name of ['connect', 'device', 'receipt-paid', 'connect-misconfigured', 'error-internal', 'me-all']) {
       await page.goto(pageServer.page(name));

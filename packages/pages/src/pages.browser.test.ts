@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -86,7 +87,7 @@ describe('the connect page by keyboard, without JavaScript', () => {
     });
   });
 
-  test('sends the decision with its token and a full origin', async () => {
+  inFull.it('sends the decision with its token and a full origin', async () => {
     await withPage(keyboard, async page => {
       await page.goto(pageServer.page('connect'));
       for (let stop = 0; stop < 4; stop += 1) await page.keyboard.press('Tab');
@@ -148,7 +149,7 @@ describe('T25: from the decision to the provider, without JavaScript', () => {
     expect(signIn.received.find(({ path }) => path === '/en/signin')?.headers.referer).toBeUndefined();
   });
 
-  test('the link leads there if the browser does not go on by itself', async () => {
+  inFull.it('the link leads there if the browser does not go on by itself', async () => {
     await using federation = await startFederation();
     const { gateway, signIn, providerUrl } = federation;
     await withPage({ javaScriptEnabled: false }, async page => {
@@ -178,7 +179,7 @@ describe('a code to enter elsewhere, without JavaScript', () => {
     });
   });
 
-  test('opens the provider in another tab without opener or referrer', async () => {
+  inFull.it('opens the provider in another tab without opener or referrer', async () => {
     await using provider = await servePages({
       extraPages: { activate: () => '<!doctype html><title>provider</title>' },
     });
@@ -199,7 +200,7 @@ describe('a code to enter elsewhere, without JavaScript', () => {
 });
 
 describe('the list of connections', () => {
-  test('names every link by its entry', async () => {
+  inFull.it('names every link by its entry', async () => {
     await withPage({ javaScriptEnabled: false }, async page => {
       await page.goto(pageServer.page('me'));
       for (const { providerName } of sampleMe.connections) {

@@ -1,4 +1,5 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
+import { inFull } from '@postern/testkit/in-full';
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
@@ -140,7 +141,7 @@ describe('with an authenticator', () => {
     });
   });
 
-  test('the page runs one ceremony at a time', async () => {
+  inFull.it('the page runs one ceremony at a time', async () => {
     await visit(async ({ page, authenticator: { cdp, authenticatorId } }) => {
       await cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
       await open(page, 'passkey-real-register');
@@ -158,7 +159,7 @@ describe('with an authenticator', () => {
 });
 
 describe('the page announces failures, and the user can try again', () => {
-  test('a user who is not verified', async () => {
+  inFull.it('a user who is not verified', async () => {
     await visit(
       async ({ page }) => {
         await open(page, 'passkey-real-register');
@@ -180,7 +181,7 @@ describe('the page announces failures, and the user can try again', () => {
     });
   });
 
-  test('a device that already has a passkey', async () => {
+  inFull.it('a device that already has a passkey', async () => {
     await visit(async ({ page }) => {
       await open(page, 'passkey-real-register');
       excluded = (JSON.parse((await sent(page))['response'] ?? '') as { id: string }).id;

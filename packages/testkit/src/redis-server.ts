@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { endingWithParent } from './end-with-parent.ts';
 import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-access.ts';
+import { askRedis } from './redis-command.ts';
 import type { RedisTls } from './redis-tls.ts';
 import { type ReservedPort, reservePort } from './reserved-port.ts';
 
@@ -48,15 +49,16 @@ export interface RedisServer extends AsyncDisposable {
   /** Freezes the process: it accepts connections but does not respond. */
   suspend(): void;
   resume(): void;
-  /** Runs one command with full permissions and resolves with the output of redis-cli. Rejects after 2 seconds. */
+  /** Runs one command with full permissions and resolves with what redis-cli prints. Rejects after 2 seconds. */
   ask(...command: readonly string[]): Promise<string>;
 }
 
 const PATIENCE_MS = 30_000;
 const MOST_PORTS = 10;
 const MOST_LINES = 200;
-/** Poll interval. Every poll starts processes: at 100 ms, half the processor time of a fail-over was theirs. */
-const CLI_PAUSE_MS = 300;
+/** Poll interval. */
+const PAUSE_MS = 100;
+const ANSWER_MS = 2_000;
 /** Interval at which a signal is repeated. */
 const AGAIN_MS = 500;
 /** Stops the servers of a test process that ends without disposing them. */
@@ -132,12 +134,12 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
 
   async function restart(): Promise<void> {
     // Another program may hold the port for a moment. Clients know this port, so the server must wait for it.
-    for (let waitedMs = 0; ; waitedMs += CLI_PAUSE_MS) {
+    for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
       try {
         return await start();
       } catch (error) {
         if (!(error instanceof PortTakenError) || waitedMs >= PATIENCE_MS) throw error;
-        await delay(CLI_PAUSE_MS);
+        await delay(PAUSE_MS);
       }
     }
   }
@@ -183,7 +185,7 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
     restart,
     suspend: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),
-    ask: (...words) => redisCli(reach, words),
+    ask: (...words) => askRedis({ host: place.host, port, tls, login: access && admin, timeoutMs: ANSWER_MS }, words),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -248,7 +250,7 @@ function replicaArguments(login: RedisLogin = admin): readonly string[] {
   return ['--masteruser', login.name, '--masterauth', login.password];
 }
 
-/** Runs redis-cli with full permissions. */
+/** Runs redis-cli with full permissions, for what it does beyond one command. */
 export async function redisCli({ host, port, tls, access }: RedisReach, command: readonly string[]): Promise<string> {
   const { ca, cert, key } = tls ?? {};
   const secured = ca && cert && key ? ['--tls', '--cacert', ca.file, '--cert', cert.file, '--key', key.file] : [];
@@ -256,20 +258,19 @@ export async function redisCli({ host, port, tls, access }: RedisReach, command:
   const { stdout } = await promisify(execFile)(
     'redis-cli',
     ['-h', host, '-p', String(port), ...secured, ...signedIn, ...command],
-    // Creating a cluster takes longest.
     {
-      timeout: command[0] === '--cluster' ? 30_000 : 2_000,
+      timeout: PATIENCE_MS,
       env: { ...process.env, ...(access === undefined ? {} : { REDISCLI_AUTH: admin.password }) },
     },
   );
   return stdout;
 }
 
-/** Polls a condition that redis-cli reports. */
+/** Polls a condition that a Redis reports. */
 export async function untilSeen(condition: () => Promise<boolean>): Promise<void> {
-  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += CLI_PAUSE_MS) {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += PAUSE_MS) {
     if (await condition()) return;
-    await delay(CLI_PAUSE_MS);
+    await delay(PAUSE_MS);
   }
   throw new Error('Redis did not become ready.');
 }
