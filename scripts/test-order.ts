@@ -32,6 +32,7 @@ export const LONG_FILES: readonly string[] = [
   'test/replicas/verbs-calls.slow.test.ts',
   'test/replicas/completion-notices.slow.test.ts',
   'test/proxy/foreign-servers.slow.test.ts',
+  'test/proxy/conformance.slow.test.ts',
   'packages/store-sqlite/src/killed.slow.test.ts',
   'packages/store-redis/src/redis-topologies.slow.test.ts',
   'test/replicas/verbs-matrix.slow.test.ts',

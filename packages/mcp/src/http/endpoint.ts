@@ -253,7 +253,7 @@ export interface NodeRequest extends IncomingMessage {
  */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, parsedBody?: unknown) => Promise<void>;
 
-/** Serves `node:http` with a handler of web-standard requests. @internal */
+/** Serves `node:http` with a handler of web-standard requests. */
 export function toNodeHandler(
   fetchHandler: (request: Request, inputs: RequestInputs) => Promise<Response>,
   onError: (error: unknown) => void,
