@@ -60,6 +60,8 @@ export interface GuardedCall extends IncomingCall {
   readonly decision: Decision;
   /** JSON text of an object. */
   readonly argumentsText: string;
+  /** When an equal call ended without an answer, so that it may have run. ISO 8601. */
+  readonly mayHaveRunAt: string | undefined;
 }
 
 /** Digest of all that a yes is for. */

@@ -154,7 +154,12 @@ const configSchema = z.strictObject({
     })
     .optional()
     .describe('Default: the gateway of the person of this machine, which starts when it is needed.'),
-  upstreams: z.record(serverNameSchema, upstreamSchema).describe('MCP servers, by the name that people read.'),
+  upstreams: z
+    .record(
+      serverNameSchema.refine(name => name !== 'health', { error: '/health is for load balancers' }),
+      upstreamSchema,
+    )
+    .describe('MCP servers, by the name that people read.'),
 });
 
 type UpstreamConfig = z.infer<typeof upstreamSchema>;

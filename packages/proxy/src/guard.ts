@@ -1,5 +1,6 @@
 import { memberOf, stringOf, withMembers } from '@postern/api/json';
 import type { PosternOptions } from '@postern/mcp/adapter';
+import { LRUCache } from 'lru-cache';
 import {
   type Answer,
   type GuardedCall,
@@ -28,6 +29,8 @@ export interface GuardOptions {
 const OF_ROUND = { requestState: undefined, inputResponses: undefined };
 /** Of the name of a tool. */
 const MAX_NAME = 256;
+/** How long a person is reminded of a call without an answer, in ms. */
+const MAY_HAVE_RUN_MS = 24 * 60 * 60_000;
 /** Of a tool error that is compared with patterns. */
 const MAX_ERROR = 10_000;
 
@@ -36,6 +39,8 @@ export class Guard {
   readonly #p: GuardOptions;
   #person: Promise<Person> | undefined;
   #hasSaid = false;
+  /** When calls ended without an answer, by what they were bound to. The next equal question says so. */
+  readonly #mayHaveRun = new LRUCache<string, string>({ max: 1_000, ttl: MAY_HAVE_RUN_MS });
 
   constructor(p: GuardOptions) {
     this.#p = p;
@@ -114,14 +119,9 @@ export class Guard {
       if (unknown !== undefined) return this.#notListed(name, unknown);
       // Goes on with `#afterYes`, once for a yes.
       const action = isConfirmed ? 'confirm' : decision.action;
-      return await person.ask({
-        ...incoming,
-        upstream,
-        instance,
-        tool,
-        decision: { ...decision, action },
-        argumentsText,
-      });
+      const shown = { upstream, instance, tool, decision: { ...decision, action }, argumentsText };
+      const call = { ...incoming, ...shown, mayHaveRunAt: undefined };
+      return await person.ask({ ...call, mayHaveRunAt: this.#mayHaveRun.get(roundBindingOf(call)) });
     } catch (error) {
       return this.#failed(name, incoming.signal, error, person);
     }
@@ -151,6 +151,7 @@ export class Guard {
 
   async #answered({ call }: Yes, sent: Sent): Promise<Answer> {
     if ('refused' in sent) throw sent.refused;
+    this.#mayHaveRun.delete(roundBindingOf(call));
     return { type: 'response', bytes: await (await this.#loaded()).sent.wrapped(sent.response, roundBindingOf(call)) };
   }
 
@@ -174,6 +175,8 @@ export class Guard {
       const response = await call.send(bytes, headers);
       return { response, rejected: rejectedBy(response, secrets) };
     } catch (error) {
+      if (error instanceof OutcomeUnknownError)
+        this.#mayHaveRun.set(roundBindingOf(call), new Date().toISOString().replace(/\.\d+/, ''));
       if (!(error instanceof NotSentError) || error.status !== 401) throw error;
       const inHeaders = secrets.filter(({ injection }) => 'header' in injection.as);
       return {

@@ -183,7 +183,7 @@ function toError(answer: ErrorAnswer | InvalidRequestStateError): RpcError {
 }
 
 function termsOf(call: GuardedCall) {
-  const { upstream, tool, decision, argumentsText } = call;
+  const { upstream, tool, decision, argumentsText, mayHaveRunAt } = call;
   const access = [...new Set(decision.injections.map(({ name }) => name))].join(', ');
   const { confirm } = decision;
   return {
@@ -194,6 +194,7 @@ function termsOf(call: GuardedCall) {
       { type: 'text' as const, label: SERVER, value: upstream },
       { type: 'text' as const, label: TOOL, value: tool.name },
       ...(access === '' ? [] : [{ type: 'text' as const, label: ACCESS, value: access }]),
+      ...(mayHaveRunAt === undefined ? [] : [{ type: 'time' as const, label: MAY_HAVE_RUN, value: mayHaveRunAt }]),
     ],
     arguments: argumentsText,
     // A yes that no call has taken is for the next equal one, even at another proxy with the same gateway: equal in all of this.
@@ -233,6 +234,18 @@ const ACCESS: LocalText = {
   ar: 'يحصل على وصول إلى',
   'zh-Hans': '可访问',
   'zh-Hant': '可存取',
+};
+
+/** Of an equal call, whose answer was lost. */
+const MAY_HAVE_RUN: LocalText = {
+  en: 'May already have run once',
+  de: 'Ist vielleicht schon einmal gelaufen',
+  fr: 'A peut-être déjà été exécuté',
+  es: 'Puede haberse ejecutado ya',
+  ja: 'すでに実行された可能性あり',
+  ar: 'ربما نُفِّذ من قبل',
+  'zh-Hans': '可能已经运行过一次',
+  'zh-Hant': '可能已經執行過一次',
 };
 
 const RUN: Readonly<Record<string, (tool: string) => string>> = {

@@ -411,6 +411,30 @@ describe('S260: a confirmed call over HTTP', () => {
     expect(world.requests.count).toBe(4);
   });
 
+  test('is asked for with a warning if an equal one may have run, until one has an answer', async () => {
+    const asked: string[] = [];
+    const record: typeof fetch = async (input, init) => {
+      if (String(input).endsWith('/v1/elicitations')) asked.push(String(init?.body));
+      return await fetch(input, init);
+    };
+    await using world = await start({ gate: { ...gateOf(), fetch: record } });
+    const isWarned = () => asked.at(-1)?.includes('"type":"time"');
+    for (const [warned, end] of [
+      [false, (received: Received) => void received.response.destroy()],
+      [true, (received: Received) => received.result({ content: [] })],
+      [false, (received: Received) => received.result({ content: [] })],
+    ] as const) {
+      const { link, retry } = await firstRound(world, 1);
+      expect(isWarned()).toBe(warned);
+      await gateway.person.accept(link);
+      const answered = world.post(modern(2, retry), modernHeaders);
+      await listFor(world);
+      await listFor(world);
+      end(await world.requests.next());
+      await answered;
+    }
+  });
+
   test.each([500, 502, 307, 202])('answered with HTTP %i and nothing else has an unknown outcome', async status => {
     await using world = await start();
     const { link, retry } = await firstRound(world, 1);
@@ -459,6 +483,11 @@ describe('S260: a confirmed call over HTTP', () => {
     expect((await world.post(body, headers as Record<string, string>)).status).toBe(status);
     expect(world.requests.count).toBe(0);
   });
+});
+
+test('a load balancer learns without a token that the proxy answers', async () => {
+  await using world = await startForPeople();
+  expect((await fetch(new URL('/health', world.url))).status).toBe(200);
 });
 
 test('the completion notice of a question reaches the stream of its session, between events of the upstream', async () => {

@@ -37,6 +37,7 @@ export class HttpProxy {
   readonly #upstreams: ReadonlyMap<string, ServedUpstream | ServedChildren>;
   readonly #admission: Admission<GuardedCall>;
   readonly #server: Server;
+  #isClosing = false;
 
   /** @throws {PosternUsageError} `invalid_options` */
   constructor({ upstreams, gate, admission, log }: HttpProxyOptions) {
@@ -65,7 +66,11 @@ export class HttpProxy {
       (request, inputs) => this.fetch(request, inputs),
       error => log('http')('a request failed', { error: textOf(error) }),
     );
-    this.#server = createServer((request, response) => void handle(request, response));
+    this.#server = createServer((request, response) => {
+      // For load balancers, which have no token. It says nothing but that this process answers.
+      if (request.url === '/health') response.writeHead(this.#isClosing ? 503 : 200).end();
+      else void handle(request, response);
+    });
     // An answer may take as long as the tool does. A request may not.
     this.#server.requestTimeout = 60_000;
   }
@@ -94,6 +99,7 @@ export class HttpProxy {
 
   /** Takes no more requests, ends those that wait for a person, and lets those that the upstream has end. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     const closed = new Promise(resolve => this.#server.close(resolve));
     for (const served of this.#upstreams.values()) await served.drain();
     // A connection whose answer has ended would wait for its next request.
