@@ -173,8 +173,8 @@ test('the rules of the README decide about the tools of the servers that they na
     const document = fileSchema.parse(parse(body));
     const [[name = '', upstream] = []] = Object.entries(document.upstreams);
     const server = servers.find(each => upstream?.command?.includes(`@modelcontextprotocol/${each}`));
-    // Servers over HTTP are not here.
-    if (upstream !== undefined && upstream.command === undefined) continue;
+    // Servers over HTTP are not here, and the recipe with accounts has a test of its own.
+    if (upstream !== undefined && (upstream.command === undefined || name === 'tracker')) continue;
     if (server === undefined || upstream === undefined) throw new Error(`no server in ${body}`);
     upstream.command = [...commandOf(server)];
     const file = join(home, `${name}.yaml`);
