@@ -30,10 +30,7 @@ async function listed(ask: AskUpstream, rules: Rules): Promise<readonly CheckedT
 /** What happens to each tool of an MCP server over HTTP. @throws {Error} if it does not answer */
 export async function decisionsAt(p: HttpUpstreamOptions, rules: Rules): Promise<readonly CheckedTool[]> {
   const upstream = new HttpUpstream(p);
-  const headers: Record<string, string> = {
-    accept: 'application/json, text/event-stream',
-    'content-type': 'application/json',
-  };
+  const headers: Record<string, string> = { accept: 'application/json, text/event-stream' };
   const request = (body: string) =>
     ({ method: 'POST', headers, body: Buffer.from(body), signal: AbortSignal.timeout(ANSWER_MS) }) as const;
   async function ask(method: string, params: string): Promise<Message> {

@@ -117,8 +117,8 @@ export const proxyFaults: readonly Fault[] = [
     name: 'an upstream gets the access token of the MCP client',
     breaks: 'S265',
     file: 'packages/proxy/src/http/http-upstream.ts',
-    original: '/^(?:accept|content-type',
-    replacement: '/^(?:authorization|accept|content-type',
+    original: '/^(?:accept|last-event-id',
+    replacement: '/^(?:authorization|accept|last-event-id',
     foundBy: ['packages/proxy/src/http/http-proxy.test.ts'],
   },
   {

@@ -9,7 +9,7 @@ import { masked } from './masked-body.ts';
 const CONNECT_MS = 10_000;
 
 /** What of an MCP client's request goes to the upstream: never its access token, its cookies or where it comes from. */
-const PASSED = /^(?:accept|content-type|last-event-id|mcp-(?!session-id$).+|traceparent|tracestate)$/;
+const PASSED = /^(?:accept|last-event-id|mcp-(?!session-id$).+|traceparent|tracestate)$/;
 /** What of a response goes to the MCP client. A challenge of the upstream would be about the proxy's credential. */
 const RETURNED = /^(?:content-type|cache-control|retry-after|allow|mcp-(?!session-id$).+)$/;
 
@@ -61,7 +61,8 @@ export class HttpUpstream {
     try {
       const response = await send(this.#p.url, {
         method,
-        headers: { ...headers, ...this.#p.headers, ...injected },
+        // Never the content type of the MCP client: another charset would be another message.
+        headers: { ...headers, ...(body && { 'content-type': 'application/json' }), ...this.#p.headers, ...injected },
         body: body ?? null,
         signal: signal ?? null,
         dispatcher: this.#agent,

@@ -353,7 +353,6 @@ export class ServedUpstream {
     const { revision } = connection;
     const headers = {
       accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
       ...(revision === undefined ? {} : { 'mcp-protocol-version': revision }),
       ...(connection.lasts ? {} : { 'mcp-method': method }),
       ...sessionHeader(connection),
