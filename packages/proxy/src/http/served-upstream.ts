@@ -127,12 +127,13 @@ export class ServedUpstream {
     const id = request.headers.get('mcp-session-id');
     const revision = request.headers.get('mcp-protocol-version') ?? undefined;
     const key = id ?? JSON.stringify([owner, revision]);
-    const known = this.#connections.get(key);
     // The id is opened each time: it says whose it is.
     const state = id === null ? undefined : await this.#p.sessionIds.open(id, { upstream: this.#p.upstream, owner });
     if (id !== null && state === undefined) return undefined;
     const session = id === null || state === undefined ? undefined : { id, state };
     const secrets = this.#secretsBy(owner);
+    // Looked up after the last await: of requests at once, the first one opens the connection.
+    const known = this.#connections.get(key);
     const connection = known ?? new HttpConnection({ owner, session, secrets, ask: (...p) => this.#ask(...p) });
     connection.revision = revision;
     this.#connections.set(key, connection);
@@ -337,7 +338,7 @@ export class ServedUpstream {
   ): Response {
     const { status, headers } = response;
     // About a credential of this proxy, or an address of the upstream: nothing for the MCP client.
-    if (status === 401 || status === 403 || (status >= 300 && status < 400)) {
+    if (status === 401 || status === 403 || (status >= 300 && status < 400) || status > 599) {
       response.body.destroy();
       this.#p.log('the upstream refuses requests of this proxy', { status: String(status) });
       return rpcResponse(502, new RpcError(-32603, `The server answered HTTP ${status}.`));
