@@ -81,4 +81,29 @@ describe('S270: a secret over HTTP', () => {
     expect(await (await streamed).text()).toBe(`${plain}id: 2\ndata: {"key":"${MASK}"}\n\ndata: not ended`);
     expect(world.log.join()).not.toContain(KEY);
   });
+
+  test('is hidden in fields of events, in headers, and in an answer that began before', async () => {
+    await using world = await start([
+      { tools: 'search', credential: { name: 'late', title: 'Key', as } },
+      { pass: true },
+    ]);
+    const late = world.post(callOf(9, 'other', {}, { _meta: MODERN }));
+    const { response: early } = await world.requests.next();
+    early.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    const { answered, received } = await sent(world, { value: KEY });
+    received.result({});
+    await answered;
+    early.end(`{"id":9,"result":"${KEY}"}`);
+    expect(await (await late).text()).toBe(`{"id":9,"result":"${MASK}"}`);
+
+    const streamed = world.post(callOf(4, 'other', {}, { _meta: MODERN }));
+    const { response } = await world.requests.next();
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-x': KEY, 'retry-after': '1' });
+    response.write(`: ${KEY}\ndata: 1\n\nid: ${KEY}\nevent: ${KEY}\ndata: 2\n\n`);
+    response.end(`data: 3\n\ndata: {"key":"\\u0065${KEY.slice(1)}"}`);
+    const got = await streamed;
+    expect([got.headers.get('mcp-x'), got.headers.get('retry-after')]).toEqual([null, '1']);
+    const events = `data: 1\n\nid: ${MASK}\nevent: ${MASK}\ndata: 2\n\ndata: 3\n\ndata: {"key":"${MASK}"}\n\n`;
+    expect(await got.text()).toBe(events);
+  });
 });
