@@ -1,4 +1,4 @@
-import { eventText, type StreamEvent } from './events.ts';
+import { eventsIn, eventText, type StreamEvent } from './events.ts';
 
 /** Between two signs of life, in ms: proxies on the way give up on silence. The first one opens the stream. */
 const KEEP_ALIVE_MS = 10_000;
@@ -49,19 +49,18 @@ export class AnswerStream {
     this.#controller?.close();
   }
 
-  /** Answers with another response. */
+  /** Answers with another response. @throws {Error} if it breaks, or cannot be sent: this one has no end then */
   async adopt(response: Response): Promise<void> {
-    const controller = this.#controller;
-    this.#finish();
-    if (controller === undefined) {
+    if (this.#controller === undefined) {
+      this.#finish();
       this.#response.resolve(response);
       return;
     }
     // It is one message, or events as these.
-    const isStream = /^text\/event-stream\b/.test(response.headers.get('content-type') ?? '');
-    if (isStream) for await (const chunk of response.body ?? []) controller.enqueue(chunk);
-    else controller.enqueue(new TextEncoder().encode(eventText({ data: await response.text() })));
-    controller.close();
+    const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
+    if (!isStream) return this.end(await response.text());
+    for await (const event of eventsIn(response.body ?? [])) await this.send(event);
+    this.abandon();
   }
 
   /** Ends a response that has no answer. */

@@ -9,7 +9,7 @@ export type StreamEvent = EventSourceMessage;
  *
  * @throws {RangeError} for an event of more than {@link MAX_MESSAGE_BYTES}
  */
-export async function* eventsIn(body: AsyncIterable<Buffer> | readonly Buffer[]): AsyncGenerator<StreamEvent> {
+export async function* eventsIn(body: AsyncIterable<Uint8Array> | readonly Uint8Array[]): AsyncGenerator<StreamEvent> {
   let events: StreamEvent[] = [];
   const parser = createParser({ onEvent: event => events.push(event) });
   const decoder = new TextDecoder();
@@ -46,7 +46,13 @@ export class AddedEvents {
   /** The stream, with the added events between its own. Ends with it. */
   async *within(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const chunks = body[Symbol.asyncIterator]();
-    let next = chunks.next();
+    const read = () => {
+      const result = chunks.next();
+      // It may fail when nobody waits for it any more.
+      result.catch(() => {});
+      return result;
+    };
+    let next = read();
     let last = '';
     try {
       for (;;) {
@@ -60,7 +66,7 @@ export class AddedEvents {
         if (result.done === true) return;
         yield result.value;
         last = (last + result.value.toString('latin1')).slice(-4);
-        next = chunks.next();
+        next = read();
       }
     } finally {
       // The reader of the response may be gone before the end.
