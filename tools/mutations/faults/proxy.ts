@@ -181,7 +181,7 @@ export const proxyFaults: readonly Fault[] = [
     name: 'a person runs any number of programs',
     breaks: 'S267',
     file: 'packages/proxy/src/http/served-children.ts',
-    original: 'own.length >= MAX_CHILDREN_OF_ONE && unused === undefined',
+    original: 'isFull && unused === undefined',
     replacement: 'own.length < 0',
     foundBy: ['packages/proxy/src/http/served-children.slow.test.ts'],
   },

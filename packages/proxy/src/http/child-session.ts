@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { memberOf } from '@postern/api/json';
 import type { VerifiedToken } from '@postern/mcp/adapter';
 import { errorText } from '../call.ts';
@@ -8,6 +9,10 @@ import { AnswerStream } from './answer-stream.ts';
 
 /** Of messages that wait for a stream. */
 const MAX_DUE = 100;
+/** Of messages that wait for the program. */
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+/** How long the last answers of a program that has ended may take, in ms. */
+const LAST_WORDS_MS = 1_000;
 
 export interface ChildSessionOptions extends Pick<StdioProxyOptions, 'guard' | 'rules' | 'log' | 'child'> {
   readonly id: string;
@@ -55,9 +60,7 @@ export class ChildSession {
     this.ended = this.#proxy.run().then(async () => {
       this.#output.end();
       await read;
-      for (const [request, { stream }] of this.#waiting)
-        stream.end(errorText(request, new RpcError(-32603, 'The server has ended.')));
-      this.#stream?.abandon();
+      this.#endStreams();
     });
   }
 
@@ -77,7 +80,21 @@ export class ChildSession {
   async close(): Promise<void> {
     this.isClosing = true;
     await this.#child.stop();
+    await Promise.race([this.ended, delay(LAST_WORDS_MS)]);
+    // An MCP client that does not read would hold it up.
+    this.#endStreams();
     await this.ended;
+  }
+
+  #endStreams(): void {
+    for (const [request, { stream }] of this.#waiting)
+      stream.end(errorText(request, new RpcError(-32603, 'The server has ended.')));
+    this.#stream?.abandon();
+  }
+
+  /** Whether the program leaves what it gets unread. */
+  get isFull(): boolean {
+    return this.#input.writableLength + this.#input.readableLength > MAX_UNREAD_BYTES;
   }
 
   /** @throws {RpcError} for an id that another request has */
@@ -91,7 +108,7 @@ export class ChildSession {
       this.#waiting.set(id, { stream, progressToken });
       const leave = () => {
         stream.abandon();
-        this.#waiting.delete(id);
+        if (this.#waiting.get(id)?.stream === stream) this.#waiting.delete(id);
       };
       signal.addEventListener('abort', leave, { once: true });
     } else {
@@ -115,7 +132,8 @@ export class ChildSession {
       { once: true },
     );
     stream.begin();
-    for (const text of this.#due.splice(0)) await stream.send({ data: text });
+    // Not awaited: nobody reads before the response is there.
+    for (const data of this.#due.splice(0)) void stream.send({ data }).catch(() => this.#keep(data));
     return await stream.response;
   }
 

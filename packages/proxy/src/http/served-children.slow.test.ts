@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TestGateway } from '@postern/mcp/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createRules, upstreamSchema } from '../config.ts';
@@ -34,6 +37,9 @@ let calls = 0;
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line);
   if (method === 'exit') process.exit(0);
+  if (method === 'deaf') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  for (let n = 0; method === 'flood' && n < 400; n += 1)
+    say({ method: 'notifications/message', params: { text: 'x'.repeat(64 * 1024) } });
   if (method === 'notify') say({ method: 'notifications/message', params: { text: 'to all' } });
   const progressToken = params?._meta?.progressToken;
   if (progressToken !== undefined) say({ method: 'notifications/progress', params: { progressToken, progress: 1 } });
@@ -123,9 +129,11 @@ describe('S267: programs behind HTTP', () => {
   test('tell what belongs to no request when its MCP client listens', async () => {
     await using it = await startChildren();
     const { headers } = await it.open('alice');
-    expect((await it.send({ jsonrpc: '2.0', method: 'notify' }, headers)).status).toBe(202);
-    const stream = await fetch(it.url, { headers: { ...headers, accept: 'text/event-stream' } });
-    expect((await new Events(stream).next()).method).toBe('notifications/message');
+    for (let round = 0; round < 3; round += 1)
+      expect((await it.send({ jsonrpc: '2.0', method: 'notify' }, headers)).status).toBe(202);
+    await delay(200);
+    const events = new Events(await fetch(it.url, { headers: { ...headers, accept: 'text/event-stream' } }));
+    for (let round = 0; round < 3; round += 1) expect((await events.next()).method).toBe('notifications/message');
   });
 
   test('S260: get a call of a guarded tool after the yes, and once', async () => {
@@ -177,6 +185,50 @@ describe('S267: programs behind HTTP', () => {
     const refused = await it.send(ask(0, 'initialize'), { authorization: 'Bearer alice' });
     expect(refused.status).toBe(503);
     await it.open('bob');
+  });
+
+  test('are bounded for each person, who opens many at once', async () => {
+    await using it = await startChildren();
+    const opened = await Promise.all(
+      Array.from({ length: 12 }, () => it.send(ask(0, 'initialize'), { authorization: 'Bearer alice' })),
+    );
+    const answers = await Promise.all(opened.map(response => response.json() as Promise<Reply>));
+    expect(answers.filter(({ result }) => result !== undefined && isAlive(result.pid))).toHaveLength(10);
+  });
+
+  test('end although their MCP client does not read', async () => {
+    await using it = await startChildren();
+    const { headers } = await it.open('alice');
+    const sent = request(it.url, { method: 'POST', headers: { ...ACCEPT, ...headers } });
+    sent.end(JSON.stringify(ask(1, 'flood')));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.pause();
+    expect((await fetch(it.url, { method: 'DELETE', headers })).status).toBe(200);
+    response.destroy();
+  });
+
+  test('that do not read get no more than they can hold', async () => {
+    await using it = await startChildren();
+    const { headers } = await it.open('alice');
+    const send = async (method: string) =>
+      (await it.send({ jsonrpc: '2.0', method, params: { x: 'x'.repeat(2 * 1024 * 1024) } }, headers)).status;
+    const statuses = [await send('deaf')];
+    for (let round = 0; round < 8; round += 1) statuses.push(await send('x'));
+    expect([statuses[0], statuses.at(-1)]).toEqual([202, 503]);
+  });
+
+  test('that end before the body of a request leave an unknown session', async () => {
+    await using it = await startChildren();
+    const { headers } = await it.open('alice');
+    const sent = request(it.url, { method: 'POST', headers: { ...ACCEPT, ...headers } });
+    const answered = once(sent, 'response');
+    sent.write('{');
+    // The proxy has the first part of the body.
+    await (await it.send(ask(1, 'x'), headers)).json();
+    expect((await fetch(it.url, { method: 'DELETE', headers })).status).toBe(200);
+    sent.end('"jsonrpc":"2.0","id":2,"method":"x"}');
+    const [response] = (await answered) as [IncomingMessage];
+    expect(response.resume().statusCode).toBe(404);
   });
 
   test('that fail are not started again and again', async () => {

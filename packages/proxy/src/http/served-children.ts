@@ -31,7 +31,8 @@ export class ServedChildren {
   readonly #idle = new Map<string, NodeJS.Timeout>();
   /** When programs have failed, in epoch ms. */
   #failures: number[] = [];
-  #starting = 0;
+  /** Whose programs are being started. */
+  readonly #starting: string[] = [];
   #isClosed = false;
 
   constructor(p: ServedChildrenOptions) {
@@ -61,7 +62,7 @@ export class ServedChildren {
     const id = request.headers.get('mcp-session-id');
     const session = id === null ? undefined : this.#sessions.get(id);
     // A session of another person and an unknown one get the same answer. It makes the MCP client open a new session.
-    if (id !== null && session?.owner !== owner) return rpcResponse(404, new RpcError(-32001, 'Session not found'));
+    if (id !== null && session?.owner !== owner) return unknownSession();
     switch (request.method) {
       case 'POST':
         return await this.#post(request, authInfo, session);
@@ -85,6 +86,8 @@ export class ServedChildren {
   ): Promise<Response> {
     const body = await readPost(request, this.#p.maxBodyBytes);
     if (body instanceof Response) return body;
+    // It may have ended meanwhile.
+    if (known !== undefined && !this.#sessions.has(known.id)) return unknownSession();
     let id: string | undefined;
     try {
       const message = readClientMessage(body, false);
@@ -92,11 +95,8 @@ export class ServedChildren {
       id = message.id;
       if (known === undefined && message.method !== 'initialize') return needsSession();
       const session = known ?? (await this.#open(authInfo));
-      if (session === undefined)
-        return rpcResponse(503, new RpcError(-32603, 'No server can be started'), {
-          id,
-          headers: { 'retry-after': '30' },
-        });
+      if (session === undefined) return unavailable('No server can be started', id);
+      if (session.isFull) return unavailable('The server does not read', id);
       const response = session.post(message, { mayStream: acceptsEvents(request), signal: request.signal });
       const { status, headers, body: answer } = await this.#used(session, response);
       return new Response(answer, {
@@ -116,15 +116,16 @@ export class ServedChildren {
     const { rules, log, command } = this.#p;
     const now = Date.now();
     this.#failures = this.#failures.filter(at => at > now - BACK_OFF_MS);
-    const count = this.#sessions.size + this.#starting;
+    const count = this.#sessions.size + this.#starting.length;
     if (this.#isClosed || count >= MAX_CHILDREN || this.#failures.length >= MAX_FAILURES) return undefined;
     const own = [...this.#sessions.values()].filter(session => session.owner === owner);
-    const unused = own.find(({ use }) => use === 0);
-    if (own.length >= MAX_CHILDREN_OF_ONE && unused === undefined) return undefined;
+    const unused = own.find(({ use, isClosing }) => use === 0 && !isClosing);
+    const isFull = own.length + this.#starting.filter(one => one === owner).length >= MAX_CHILDREN_OF_ONE;
+    if (isFull && unused === undefined) return undefined;
     // Counted before the first await, so that calls at once cannot exceed the limits.
-    this.#starting += 1;
+    this.#starting.push(owner);
     try {
-      if (own.length >= MAX_CHILDREN_OF_ONE) await unused?.close();
+      if (isFull) await unused?.close();
       const child = await UpstreamProcess.start(command);
       const session = new ChildSession({ id: randomUUID(), owner, authInfo, child, guard: this.#guard, rules, log });
       this.#sessions.set(session.id, session);
@@ -140,7 +141,7 @@ export class ServedChildren {
       log('cannot start the server', { error: textOf(error) });
       return undefined;
     } finally {
-      this.#starting -= 1;
+      this.#starting.splice(this.#starting.indexOf(owner), 1);
     }
   }
 
@@ -156,4 +157,7 @@ export class ServedChildren {
   }
 }
 
+const unknownSession = (): Response => rpcResponse(404, new RpcError(-32001, 'Session not found'));
 const needsSession = (): Response => rpcResponse(400, new RpcError(-32000, 'Mcp-Session-Id header is required'));
+const unavailable = (text: string, id: string | undefined): Response =>
+  rpcResponse(503, new RpcError(-32603, text), { id, headers: { 'retry-after': '30' } });
