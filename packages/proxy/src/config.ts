@@ -117,27 +117,30 @@ export const upstreamSchema = z
         });
   });
 
-const httpSchema = z.strictObject({
-  listen: z
-    .string()
-    .regex(/^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/, 'Must be host:port')
-    .default('127.0.0.1:8484'),
-  auth: z
-    .union([
-      on,
-      z.strictObject({
-        resource: z.url().optional(),
-        authorizationServers: z.array(z.url()).min(1).optional(),
-        scopes: z.array(z.string()).optional(),
-      }),
-    ])
-    .optional()
-    .describe(
-      'Every request needs an access token (OAuth). `true` takes address and issuers from the registration at the gateway. Without it, only this machine is served.',
-    ),
-  allowedHosts: z.array(z.string()).optional(),
-  allowedOrigins: z.array(z.string()).optional(),
-});
+const httpSchema = z
+  .strictObject({
+    listen: z
+      .string()
+      .regex(/^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/, 'Must be host:port')
+      .default('127.0.0.1:8484'),
+    auth: z
+      .union([
+        on,
+        z.strictObject({
+          resource: z.url().optional(),
+          authorizationServers: z.array(z.url()).min(1).optional(),
+          scopes: z.array(z.string()).optional(),
+        }),
+      ])
+      .optional()
+      .describe(
+        'Every request needs an access token (OAuth). `true` takes address and issuers from the registration at the gateway. Without it, only this machine is served.',
+      ),
+    allowedHosts: z.array(z.string()).optional(),
+    allowedOrigins: z.array(z.string()).optional(),
+  })
+  // Without it, they would let other machines in.
+  .refine(p => p.allowedHosts === undefined || p.auth !== undefined, { error: 'allowedHosts needs auth' });
 
 const configSchema = z.strictObject({
   http: httpSchema
@@ -146,7 +149,7 @@ const configSchema = z.strictObject({
   gateway: z
     .strictObject({
       url: z.string(),
-      apiKey: z.string().describe('`${env:NAME}`'),
+      apiKey: z.string().min(1).describe('`${env:NAME}`'),
       person: z
         .strictObject({ issuer: z.string(), subject: z.string() })
         .optional()
@@ -238,10 +241,10 @@ function readConfig(path: string): z.infer<typeof configSchema> {
 
 /** @throws {UsageError} */
 function filledIn(text: string, env: NodeJS.ProcessEnv): string {
-  return text.replace(/\$\{env:(\w+)\}/g, (_, name: string) => {
-    const value = env[name];
-    if (value === undefined) throw new UsageError(`The variable ${name} is not set.`);
-    return value.trim();
+  return text.replace(/\$\{env:([^}]*)\}/g, (_, name: string) => {
+    const value = env[name]?.trim() ?? '';
+    if (value === '') throw new UsageError(`The variable ${name} is not set.`);
+    return value;
   });
 }
 
