@@ -30,7 +30,7 @@ export class HttpConnection implements ClientConnection {
   readonly secrets: SentSecrets;
   /** Calls that have not gone to the upstream yet, by id. */
   readonly held = new Map<string, AbortController>();
-  /** Whether the upstream has forgotten the session. */
+  /** Whether the upstream did not know the session when it was asked last. */
   isGone = false;
   /** Of the MCP client's last request. */
   revision: string | undefined;

@@ -248,6 +248,20 @@ describe('S266: a session', () => {
     (await world.requests.next()).response.writeHead(404).end();
     expect((await answered).status).toBe(404);
   });
+
+  test('that the upstream knows again goes on', async () => {
+    await using world = await start({
+      rules: { trustAnnotations: true, rules: [{ annotations: { readOnlyHint: true }, deny: true }] },
+    });
+    const headers = await initialize(world);
+    const lost = world.post(del(1), headers);
+    for (let round = 0; round < 2; round += 1) (await world.requests.next()).response.writeHead(404).end();
+    expect((await lost).status).toBe(404);
+    const answered = world.post(del(2), headers);
+    await listFor(world, { ...DELETE, annotations: { readOnlyHint: true } });
+    const response = await answered;
+    expect([response.status, ((await response.json()) as WireMessage).result.isError]).toEqual([200, true]);
+  });
 });
 
 const people: Readonly<Record<string, { iss: string; sub: string }>> = {

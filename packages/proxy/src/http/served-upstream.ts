@@ -368,7 +368,9 @@ export class ServedUpstream {
     ...[id, request, onEvent]: Parameters<HttpUpstream['ask']>
   ): Promise<Message> {
     try {
-      return await this.#p.target.ask(id, { ...request, secrets: this.#secretsOf(connection) }, onEvent);
+      const response = await this.#p.target.ask(id, { ...request, secrets: this.#secretsOf(connection) }, onEvent);
+      connection.isGone = false;
+      return response;
     } catch (error) {
       const isGone =
         error instanceof NotSentError && error.status === 404 && connection.upstreamSessionId !== undefined;
