@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { memberOf } from '@postern/api/json';
 import type { VerifiedToken } from '@postern/mcp/adapter';
 import { errorText } from '../call.ts';
-import { linesOf, type Message, RpcError, readUpstreamMessage } from '../message.ts';
+import { linesOf, type Message, RpcError, readUpstreamMessage, textOf } from '../message.ts';
 import { StdioProxy, type StdioProxyOptions } from '../stdio-proxy.ts';
 import { AnswerStream } from './answer-stream.ts';
 
@@ -56,7 +56,11 @@ export class ChildSession {
       input: this.#input,
       output: this.#output,
     });
-    const read = this.#read();
+    const read = this.#read().catch((error: unknown) => {
+      p.log('cannot read from the server', { error: textOf(error) });
+      this.#output.resume();
+      void child.stop();
+    });
     this.ended = this.#proxy.run().then(async () => {
       this.#output.end();
       await read;
