@@ -7,6 +7,8 @@ import { type Hints, hintNames, type Rules, type ToolFacts } from './rules.ts';
 /** Bounds on what an upstream may list. */
 const MAX_PAGES = 200;
 const MAX_TOOLS = 10_000;
+/** How long a list counts as known, in ms: over HTTP, a notice of its change may reach nobody. */
+const KNOWN_MS = 5 * 60_000;
 
 export interface ListedTool extends ToolFacts {
   /** Of everything that the upstream says of the tool. A yes is for this text. */
@@ -24,6 +26,8 @@ export class ToolList {
   #tools: Promise<ReadonlyMap<string, ListedTool>> | undefined;
   /** What was read last, while it is valid. */
   #last: ReadonlyMap<string, ListedTool> | undefined;
+  /** When it was asked for, in epoch ms. */
+  #readAt = 0;
 
   constructor(ask: AskUpstream) {
     this.#ask = ask;
@@ -37,18 +41,23 @@ export class ToolList {
 
   /** Undefined if it would have to be read. */
   get knownNow(): ReadonlyMap<string, ListedTool> | undefined {
-    return this.#last;
+    return this.#isOld ? undefined : this.#last;
+  }
+
+  get #isOld(): boolean {
+    return Date.now() - this.#readAt > KNOWN_MS;
   }
 
   /** Resolves with what is known, or else reads it. @param meta `_meta` of the request, as JSON text (revision 2026-07-28) */
   known(meta: string | undefined): Promise<ReadonlyMap<string, ListedTool>> {
-    return this.#tools ?? this.read(meta);
+    return this.#tools === undefined || this.#isOld ? this.read(meta) : this.#tools;
   }
 
   /** Reads the list anew. @throws {Error} if the upstream does not give it */
   read(meta: string | undefined): Promise<ReadonlyMap<string, ListedTool>> {
     const reading = this.#read(meta);
     this.#tools = reading;
+    this.#readAt = Date.now();
     reading.then(
       tools => {
         if (this.#tools === reading) this.#last = tools;

@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Events, type HttpWorldOptions, startHttp } from '../testing/http-world.ts';
 import { callOf, MODERN } from '../testing/wire-world.ts';
+
+afterEach(() => void vi.useRealTimers());
 
 /** No rule asks anybody, so there is no gateway. */
 const start = (rules: HttpWorldOptions['rules'] = { default: 'pass' }) =>
@@ -63,4 +65,20 @@ test.each([600, 999])('a status that is none, %i, is a failure of the upstream',
   const answered = world.post({ jsonrpc: '2.0', id: 1, method: 'x' });
   (await world.requests.next()).response.writeHead(status).end();
   expect((await answered).status).toBe(502);
+});
+
+test('what a server says of its tools is read anew after a while', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  await using world = await start({ trustAnnotations: true, default: 'deny' });
+  const call = (id: number) => world.post(callOf(id, 'read', {}, { _meta: MODERN }), headers);
+  const list = async (readOnlyHint: boolean) =>
+    (await world.requests.next()).result({ tools: [{ name: 'read', annotations: { readOnlyHint } }] });
+  const first = call(1);
+  await list(true);
+  (await world.requests.next()).result({});
+  expect((await first).status).toBe(200);
+  vi.advanceTimersByTime(10 * 60_000);
+  const second = call(2);
+  await list(false);
+  expect(await (await second).json()).toMatchObject({ id: 2, result: { isError: true } });
 });
