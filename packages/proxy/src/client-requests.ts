@@ -3,7 +3,7 @@ import { ownId } from './call.ts';
 import { type Message, requestText } from './message.ts';
 
 interface OpenRequest {
-  readonly connection: object;
+  readonly connection: object | string;
   readonly resolve: (response: Message) => void;
 }
 
@@ -15,10 +15,10 @@ export class ClientRequests {
   /**
    * Sends `elicitation/create`. Resolves with the result. Aborting the signal cancels the request.
    *
-   * @param connection from which the response must come
+   * @param connection from which the response must come: an object, or the id of a session that nobody else can use
    */
   async elicit(
-    connection: object,
+    connection: object | string,
     params: object,
     signal: AbortSignal,
     tell: (message: string) => Promise<void>,
@@ -46,10 +46,10 @@ export class ClientRequests {
   }
 
   /** Whether a message is a response to such a request, which nobody else needs then. */
-  take(connection: object, message: Message): boolean {
+  take(connection: object | string, message: Message): boolean {
     const { id, method } = message;
     const open = id === undefined || method !== undefined ? undefined : this.#open.get(id);
-    if (id === undefined || open?.connection !== connection) return false;
+    if (id === undefined || open === undefined || open.connection !== connection) return false;
     this.#open.delete(id);
     open.resolve(message);
     return true;

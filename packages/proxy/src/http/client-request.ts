@@ -96,3 +96,8 @@ export function rpcResponse(
 ): Response {
   return new Response(errorText(id, error), { status, headers: { 'content-type': 'application/json', ...headers } });
 }
+
+/** A session of another person and an unknown one get the same answer. It makes the MCP client open a new session. */
+export const unknownSession = (): Response => rpcResponse(404, new RpcError(-32001, 'Session not found'));
+
+export const notAllowed = (): Response => new Response(null, { status: 405, headers: { allow: 'GET, POST, DELETE' } });

@@ -4,7 +4,15 @@ import { Guard, type GuardOptions } from '../guard.ts';
 import { RpcError, readClientMessage, textOf } from '../message.ts';
 import { type UpstreamCommand, UpstreamProcess } from '../upstream-process.ts';
 import { ChildSession } from './child-session.ts';
-import { acceptsEvents, ownerOf, readPost, rpcResponse, streamEnd } from './client-request.ts';
+import {
+  acceptsEvents,
+  notAllowed,
+  ownerOf,
+  readPost,
+  rpcResponse,
+  streamEnd,
+  unknownSession,
+} from './client-request.ts';
 
 /** Of programs that run at once, of all people and of one. */
 const MAX_CHILDREN = 100;
@@ -61,7 +69,6 @@ export class ServedChildren {
     const owner = ownerOf(authInfo);
     const id = request.headers.get('mcp-session-id');
     const session = id === null ? undefined : this.#sessions.get(id);
-    // A session of another person and an unknown one get the same answer. It makes the MCP client open a new session.
     if (id !== null && session?.owner !== owner) return unknownSession();
     switch (request.method) {
       case 'POST':
@@ -75,7 +82,7 @@ export class ServedChildren {
         await session.close();
         return new Response(null, { status: 200 });
       default:
-        return new Response(null, { status: 405, headers: { allow: 'GET, POST, DELETE' } });
+        return notAllowed();
     }
   }
 
@@ -157,7 +164,6 @@ export class ServedChildren {
   }
 }
 
-const unknownSession = (): Response => rpcResponse(404, new RpcError(-32001, 'Session not found'));
 const needsSession = (): Response => rpcResponse(400, new RpcError(-32000, 'Mcp-Session-Id header is required'));
 const unavailable = (text: string, id: string | undefined): Response =>
   rpcResponse(503, new RpcError(-32603, text), { id, headers: { 'retry-after': '30' } });

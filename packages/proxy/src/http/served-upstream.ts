@@ -29,12 +29,14 @@ import { listedFor } from '../tool-list.ts';
 import { AnswerStream } from './answer-stream.ts';
 import {
   acceptsEvents,
+  notAllowed,
   ownerOf,
   readPost,
   refuseOtherHeaders,
   refuseOtherParameters,
   rpcResponse,
   streamEnd,
+  unknownSession,
 } from './client-request.ts';
 import { eventsIn, eventText } from './events.ts';
 import { HttpConnection } from './http-connection.ts';
@@ -70,10 +72,7 @@ export class ServedUpstream {
   readonly #p: ServedUpstreamOptions;
   readonly #guard: Guard;
   readonly #clientRequests = new ClientRequests();
-  readonly #connections = new LRUCache<string, HttpConnection>({
-    max: MAX_CONNECTIONS,
-    dispose: connection => connection.close(),
-  });
+  readonly #connections = new LRUCache<string, HttpConnection>({ max: MAX_CONNECTIONS });
   /** By person: another connection could get what the upstream has got on one. */
   readonly #secrets = new LRUCache<string, SentSecrets>({ max: MAX_CONNECTIONS });
   readonly #closed = new AbortController();
@@ -96,7 +95,6 @@ export class ServedUpstream {
   }
 
   async close(): Promise<void> {
-    this.#connections.clear();
     await this.#p.target.close();
   }
 
@@ -104,8 +102,7 @@ export class ServedUpstream {
   async answer(request: Request, authInfo: VerifiedToken | undefined): Promise<Response> {
     const owner = ownerOf(authInfo);
     const connection = await this.#connectionOf(request, owner);
-    // A session of another person and an unknown one get the same answer. It makes the MCP client open a new session.
-    if (connection === undefined) return rpcResponse(404, new RpcError(-32001, 'Session not found'));
+    if (connection === undefined) return unknownSession();
     const from = { request, authInfo, connection };
     try {
       switch (request.method) {
@@ -116,7 +113,7 @@ export class ServedUpstream {
         case 'DELETE':
           return await this.#end(from);
         default:
-          return new Response(null, { status: 405, headers: { allow: 'GET, POST, DELETE' } });
+          return notAllowed();
       }
     } catch (error) {
       return unreachable(error);
@@ -181,7 +178,8 @@ export class ServedUpstream {
     const { bytes, params } = message;
     switch (message.method) {
       case undefined:
-        if (this.#clientRequests.take(connection, message)) return new Response(null, { status: 202 });
+        if (this.#clientRequests.take(connection.sessionId ?? connection, message))
+          return new Response(null, { status: 202 });
         break;
       case 'initialize':
         return await this.#initialize(from, message);
@@ -250,7 +248,7 @@ export class ServedUpstream {
       // The MCP client leaves: nobody could be told the answer. A yes that comes later is for the next equal call.
       signal: AbortSignal.any([held.signal, request.signal, connection.closed, this.#closed.signal]),
       ownMeta,
-      elicit: (params, until) => this.#clientRequests.elicit(connection, params, until, tell),
+      elicit: (params, until) => this.#clientRequests.elicit(connection.sessionId ?? connection, params, until, tell),
       notify: (method, params) => tell(notificationText(method, params)),
       send: async (bytes, injected) => {
         connection.held.delete(id);
@@ -300,7 +298,10 @@ export class ServedUpstream {
   async #end(from: ClientRequest): Promise<Response> {
     const { sessionId, upstreamSessionId } = from.connection;
     const response = upstreamSessionId === undefined ? undefined : await this.#exchange(from, 'DELETE');
-    if (sessionId !== undefined) this.#connections.delete(sessionId);
+    if (sessionId !== undefined) {
+      from.connection.close();
+      this.#connections.delete(sessionId);
+    }
     return response === undefined ? new Response(null, { status: 200 }) : this.#relayed(response);
   }
 
