@@ -25,6 +25,8 @@ const wrappers = [
   'mcp-servers-add.ts',
   // Reads bounded messages from the local socket: local-server.test.ts has an impostor there.
   'find-gateway.ts',
+  // Its own `fetch` answers requests.
+  'http-proxy.ts',
   // Reads bounded metadata of configured issuers: bearer.test.ts has wrong documents of its own.
   'bearer.ts',
 ];
@@ -32,6 +34,7 @@ const wrappers = [
 /** Calls with a separate fuzz test instead of a row in the table. The second call of a file is `file.ts 2`. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'packages/authorization/src/registration/registration-endpoint.test.ts': ['registration-endpoint.ts'],
+  'packages/proxy/src/http/any-answers.test.ts': ['http-upstream.ts'],
   'services/gateway/src/cli/admin-door.test.ts': ['admin-door.ts'],
   'services/gateway/src/sealing/key-services/vault-transit.test.ts': ['vault-transit.ts'],
   'test/check/any-answers.slow.test.ts': ['inspect-server.ts', 'inspect-server.ts 2', 'public-url-check.ts'],

@@ -20,6 +20,8 @@ test.each([
   // Whoever reaches it could name such a host.
   ['hosts of others without their tokens', { http: { listen: '0.0.0.0:1', allowedHosts: ['proxy.example'] } }],
   ['tokens and a person', { http: { auth: true }, gateway: { ...gateway, person: { issuer: 'i', subject: 's' } } }],
+  ['an upstream at the path of load balancers', { upstreams: { health: upstreams.files } }],
+  ['an upstream whose name is no part of a path', { upstreams: { 'a..': upstreams.files, '..': upstreams.files } }],
   ['tokens without a gateway', { http: { auth: true } }],
   // Session ids are sealed with it.
   ['an empty key', { http: { auth: true }, gateway: { ...gateway, apiKey: '${env:EMPTY}' } }],

@@ -159,7 +159,9 @@ const configSchema = z.strictObject({
     .describe('Default: the gateway of the person of this machine, which starts when it is needed.'),
   upstreams: z
     .record(
-      serverNameSchema.refine(name => name !== 'health', { error: '/health is for load balancers' }),
+      serverNameSchema
+        .refine(name => name !== 'health', { error: '/health is for load balancers' })
+        .refine(name => /^[\w-][\w.-]*$/.test(name), { error: 'stands in a path: letters, digits, - _ and .' }),
       upstreamSchema,
     )
     .describe('MCP servers, by the name that people read.'),

@@ -108,6 +108,11 @@ export class StdioProxy {
     return code;
   }
 
+  /** The MCP client has left: a call that waits for a person is not sent. @param id as JSON text */
+  giveUp(id: string): void {
+    this.#held.get(id)?.abort();
+  }
+
   /** Ends what waits for a person. The upstream goes on with what it has. */
   stopAsking(): void {
     this.#stopping.abort();

@@ -112,6 +112,7 @@ export class ChildSession {
       this.#waiting.set(id, { stream, progressToken });
       const leave = () => {
         stream.abandon();
+        this.#proxy.giveUp(id);
         if (this.#waiting.get(id)?.stream === stream) this.#waiting.delete(id);
       };
       signal.addEventListener('abort', leave, { once: true });

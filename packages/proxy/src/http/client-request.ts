@@ -33,7 +33,7 @@ const STREAM_MS = 60 * 60_000;
 /** Ends a stream that belongs to no call: with its MCP client, with the access token, and after an hour. */
 export function streamEnd({ signal }: Request, authInfo: VerifiedToken | undefined): AbortSignal {
   const left = (authInfo?.expiresAt ?? Number.POSITIVE_INFINITY) * 1000 - Date.now();
-  return AbortSignal.any([signal, AbortSignal.timeout(Math.max(0, Math.min(STREAM_MS, left)))]);
+  return AbortSignal.any([signal, AbortSignal.timeout(Math.floor(Math.max(0, Math.min(STREAM_MS, left))))]);
 }
 
 /** Whether the MCP client takes a stream of events. */

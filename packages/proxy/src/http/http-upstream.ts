@@ -3,7 +3,7 @@ import { NotSentError, OutcomeUnknownError } from '../call.ts';
 import { MAX_MESSAGE_BYTES, type Message, readUpstreamMessage, whole } from '../message.ts';
 import type { SentSecrets } from '../sent-secrets.ts';
 import { eventsIn, type StreamEvent } from './events.ts';
-import { masked } from './masked-body.ts';
+import { masked, type UpstreamResponse } from './masked-body.ts';
 
 /** How long a connection may take to open, in ms. An answer may take as long as it does. */
 const CONNECT_MS = 10_000;
@@ -17,6 +17,11 @@ const RETURNED = /^(?:content-type|cache-control|retry-after|allow|mcp-(?!sessio
 const BEFORE =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.+|CERT_.+|DEPTH_.+|SELF_SIGNED_.+|UNABLE_TO_.+)$/;
 
+/** Statuses of a server that has not run a call. Others, such as 408 of a balancer, leave that open. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  400, 401, 403, 404, 405, 406, 409, 411, 413, 414, 415, 421, 422, 429, 431,
+]);
+
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: Readonly<Record<string, string>>;
@@ -26,15 +31,6 @@ export interface UpstreamRequest {
   readonly injected?: Readonly<Record<string, string>> | undefined;
   /** Hidden in the response. */
   readonly secrets?: SentSecrets | undefined;
-}
-
-export interface UpstreamResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The upstream's id of the session. */
-  readonly sessionId: string | undefined;
-  readonly isStream: boolean;
-  readonly body: AsyncIterable<Buffer> & { destroy(): void };
 }
 
 export interface HttpUpstreamOptions {
@@ -109,7 +105,7 @@ export class HttpUpstream {
       response.body.destroy();
     }
     const { status } = response;
-    if (status >= 400 && status < 500) throw new NotSentError(`The server answered HTTP ${status}.`, status);
+    if (REFUSALS.has(status)) throw new NotSentError(`The server answered HTTP ${status}.`, status);
     throw new OutcomeUnknownError();
   }
 }

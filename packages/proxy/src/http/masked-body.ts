@@ -1,7 +1,15 @@
 import { MAX_MESSAGE_BYTES, whole } from '../message.ts';
 import type { SentSecrets } from '../sent-secrets.ts';
 import { eventsIn, eventText } from './events.ts';
-import type { UpstreamResponse } from './http-upstream.ts';
+
+export interface UpstreamResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The upstream's id of the session. */
+  readonly sessionId: string | undefined;
+  readonly isStream: boolean;
+  readonly body: AsyncIterable<Buffer> & { destroy(): void };
+}
 
 /** The response without secrets: the same bytes if its body has none, and without headers that have one. */
 export function masked<R extends Pick<UpstreamResponse, 'isStream' | 'headers' | 'body'>>(

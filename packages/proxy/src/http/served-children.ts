@@ -37,8 +37,8 @@ export class ServedChildren {
   readonly #guard: Guard;
   readonly #sessions = new Map<string, ChildSession>();
   readonly #idle = new Map<string, NodeJS.Timeout>();
-  /** When programs have failed, in epoch ms. */
-  #failures: number[] = [];
+  /** When programs have failed, in epoch ms, and whose they were: one person's do not keep another's from starting. */
+  #failures: { readonly at: number; readonly owner: string }[] = [];
   /** Whose programs are being started. */
   readonly #starting: string[] = [];
   #isClosed = false;
@@ -122,9 +122,10 @@ export class ServedChildren {
     const owner = ownerOf(authInfo);
     const { rules, log, command } = this.#p;
     const now = Date.now();
-    this.#failures = this.#failures.filter(at => at > now - BACK_OFF_MS);
+    this.#failures = this.#failures.filter(({ at }) => at > now - BACK_OFF_MS);
+    const failures = this.#failures.filter(failure => failure.owner === owner).length;
     const count = this.#sessions.size + this.#starting.length;
-    if (this.#isClosed || count >= MAX_CHILDREN || this.#failures.length >= MAX_FAILURES) return undefined;
+    if (this.#isClosed || count >= MAX_CHILDREN || failures >= MAX_FAILURES) return undefined;
     const own = [...this.#sessions.values()].filter(session => session.owner === owner);
     const unused = own.find(({ use, isClosing }) => use === 0 && !isClosing);
     const isFull = own.length + this.#starting.filter(one => one === owner).length >= MAX_CHILDREN_OF_ONE;
@@ -140,11 +141,11 @@ export class ServedChildren {
         this.#sessions.delete(session.id);
         clearTimeout(this.#idle.get(session.id));
         this.#idle.delete(session.id);
-        if (!session.isClosing && Date.now() - now < FAILED_MS) this.#failures.push(now);
+        if (!session.isClosing && Date.now() - now < FAILED_MS) this.#failures.push({ at: now, owner });
       });
       return session;
     } catch (error) {
-      this.#failures.push(now);
+      this.#failures.push({ at: now, owner });
       log('cannot start the server', { error: textOf(error) });
       return undefined;
     } finally {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { memberOf } from '@postern/api/json';
 import type { VerifiedToken } from '@postern/mcp/adapter';
 import { LRUCache } from 'lru-cache';
@@ -40,7 +41,8 @@ import {
 } from './client-request.ts';
 import { eventsIn, eventText } from './events.ts';
 import { HttpConnection } from './http-connection.ts';
-import { type HttpUpstream, passedHeaders, type UpstreamResponse } from './http-upstream.ts';
+import { type HttpUpstream, passedHeaders } from './http-upstream.ts';
+import type { UpstreamResponse } from './masked-body.ts';
 import type { SessionIds } from './session-ids.ts';
 
 /** Of connections that are remembered. A session that is forgotten goes on from what its id says. */
@@ -81,6 +83,11 @@ export class ServedUpstream {
   constructor(p: ServedUpstreamOptions) {
     this.#p = p;
     this.#guard = new Guard(p);
+  }
+
+  /** In session ids: an id of one address is none for another one of the same name. */
+  get #name(): string {
+    return hash('sha256', JSON.stringify([this.#p.upstream, this.#p.instance]), 'base64url');
   }
 
   /** @throws {PosternUsageError} `invalid_options` if the gateway of the options cannot be used */
@@ -125,7 +132,7 @@ export class ServedUpstream {
     const revision = request.headers.get('mcp-protocol-version') ?? undefined;
     const key = id ?? JSON.stringify([owner, revision]);
     // The id is opened each time: it says whose it is.
-    const state = id === null ? undefined : await this.#p.sessionIds.open(id, { upstream: this.#p.upstream, owner });
+    const state = id === null ? undefined : await this.#p.sessionIds.open(id, { upstream: this.#name, owner });
     if (id !== null && state === undefined) return undefined;
     const session = id === null || state === undefined ? undefined : { id, state };
     const secrets = this.#secretsBy(owner);
@@ -201,10 +208,10 @@ export class ServedUpstream {
 
   /** The MCP client gets an id that says all about its session, whether or not the upstream gives one. */
   async #initialize(from: ClientRequest, message: Message): Promise<Response> {
-    const { upstream, sessionIds } = this.#p;
+    const { sessionIds } = this.#p;
     const response = await this.#exchange(from, 'POST', message.bytes);
     if (response.status !== 200) return this.#relayed(response);
-    const state = { upstream, owner: from.connection.owner, id: response.sessionId };
+    const state = { upstream: this.#name, owner: from.connection.owner, id: response.sessionId };
     const id = await sessionIds.seal(state, message.valueOf(message.params));
     return this.#relayed(response, response.body, { 'mcp-session-id': id });
   }

@@ -8,7 +8,7 @@ const MAX_LENGTH = 6_000;
 const MAX_TEXT = 1_000;
 
 const sessionSchema = z.strictObject({
-  /** The name of the upstream. */
+  /** Which upstream. */
   upstream: z.string(),
   /** Its own id of the session, if it gave one. */
   id: z.string().optional(),
