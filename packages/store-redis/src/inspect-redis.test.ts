@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { inFull } from '@postern/testkit/in-full';
 import { type RedisAccess, type RedisServer, startRedis, startRedisCluster } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inspectRedis } from './index.ts';
@@ -102,7 +103,7 @@ test('ends in bounded time if Redis accepts connections and never responds', asy
   redis.resume();
 });
 
-test('inspects every master of a cluster', async () => {
+inFull.it('inspects every master of a cluster', async () => {
   await using cluster = await startRedisCluster();
   expect(await inspectRedis({ nodes: cluster.urls })).toMatchObject({
     unsafe: undefined,
