@@ -188,6 +188,8 @@ describe('views of a person', () => {
     await expect(deaf.connections(actor, page)).rejects.toThrow(StoreUnavailableError);
     await expect(deaf.credentials(actor, page)).rejects.toThrow(StoreUnavailableError);
     await expect(deaf.audit(actor, page)).rejects.toThrow(StoreUnavailableError);
+    await expect(deaf.erasePerson(actor, person, { dryRun: false })).rejects.toThrow(StoreUnavailableError);
+    expect(await stores.elicitations.read(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
   test('shows an elicitation as a timeline, with its person and the request ids of the audit trail', async () => {

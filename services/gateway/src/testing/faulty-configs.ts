@@ -86,6 +86,11 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ],
   ['a gateway for other people without Redis', sampleConfig({ redis: {} }), ['redis']],
   [
+    'a gateway for other machines on a file',
+    { ...onFile(), publicUrl: 'https://gate.example' },
+    ['redis', 'mcpServers[0].identity'],
+  ],
+  [
     'webhooks without Redis',
     onFile({ operatorWebhooks: [{ id: 'hook', url: 'https://hooks.example', secrets }] }),
     ['redis'],

@@ -53,6 +53,7 @@ const onlyTheGatewayRefuses = [
   'TLS settings for a redis:// address',
   // REDIS_URL may name a Redis that the file does not.
   'a gateway for other people without Redis',
+  'a gateway for other machines on a file',
   'webhooks without Redis',
   'an admin API without Redis',
   'the durability profile ha without Redis',

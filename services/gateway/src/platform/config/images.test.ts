@@ -126,13 +126,13 @@ test('S107: follows a link within the folder, and none that leads out of it', ()
   try {
     writeFileSync(join(outside, 'secret.png'), png);
     symlinkSync(join(outside, 'secret.png'), join(folder, 'logo.png'));
-    expect(faultsOf(load)[0]?.message).toMatch(/leads out of/);
+    expect(faultsOf(load).map(({ message }) => message)).toEqual([expect.stringContaining('leads out of')]);
     // A sibling whose name begins like the folder is outside, too.
     mkdirSync(`${folder}-2`);
     writeFileSync(join(`${folder}-2`, 'secret.png'), png);
     rmSync(join(folder, 'logo.png'));
     symlinkSync(join(`${folder}-2`, 'secret.png'), join(folder, 'logo.png'));
-    expect(faultsOf(load)[0]?.message).toMatch(/leads out of/);
+    expect(faultsOf(load).map(({ message }) => message)).toEqual([expect.stringContaining('leads out of')]);
     rmSync(join(folder, 'logo.png'));
     mkdirSync(join(folder, '..data'));
     writeFileSync(join(folder, '..data', 'logo.png'), png);
