@@ -110,11 +110,14 @@ test('−32042 follows 20 seconds after a push without an answer, and a repeated
     const never = vi.fn(() => new Promise<never>(() => undefined));
     let settled = 0;
     const ask = () => outcome(never).finally(() => (settled += 1));
+    const begun = Date.now();
     const first = ask();
     await vi.advanceTimersByTimeAsync(19_999);
     expect(settled).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
     await expect.poll(() => settled).toBe(1);
+    // Polling moves this clock on.
+    expect(Date.now() - begun).toBeLessThan(25_000);
     expect(await first).toMatchObject({ type: 'url_elicitation_required' });
     const second = ask();
     await expect.poll(() => settled).toBe(2);
