@@ -87,6 +87,20 @@ export class Guard {
   }
 
   /**
+   * A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person.
+   *
+   * @throws {RpcError} if a rule is about one of its messages
+   */
+  refuseBatch(messages: readonly Message[], tools: ToolList): void {
+    const isFree = messages.every(
+      one =>
+        (one.method !== 'tools/call' || this.isPassed(one, tools)) &&
+        !(this.#p.rules.changesLists && one.method === 'tools/list'),
+    );
+    if (!isFree) throw new RpcError(-32600, 'a batch with a call that needs a decision');
+  }
+
+  /**
    * Undefined: the call passes as it came.
    *
    * @throws {RpcError} for a call that readers could take for different calls

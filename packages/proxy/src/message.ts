@@ -208,6 +208,12 @@ export function readUpstreamMessage(bytes: Buffer): Message | readonly Message[]
   }
 }
 
+/** The messages of an upstream in one text: none, one, or those of a batch. */
+export function upstreamMessagesIn(bytes: Buffer): readonly Message[] {
+  const read = readUpstreamMessage(bytes);
+  return read === undefined ? [] : 'root' in read ? [read] : read;
+}
+
 /** An upper bound for one message, in bytes. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 

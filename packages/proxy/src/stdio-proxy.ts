@@ -160,13 +160,11 @@ export class StdioProxy {
       return await this.#refuse(error, readUpstreamMessage(line));
     }
     if ('root' in message) return await this.#fromClientOne(message);
-    // A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person.
-    const isFree = message.every(
-      one =>
-        (one.method !== 'tools/call' || this.#guard.isPassed(one, this.#tools)) &&
-        !(this.#p.rules.changesLists && one.method === 'tools/list'),
-    );
-    if (!isFree) return await this.#refuse(new RpcError(-32600, 'a batch with a call that needs a decision'), message);
+    try {
+      this.#guard.refuseBatch(message, this.#tools);
+    } catch (error) {
+      return await this.#refuse(error, message);
+    }
     // The upstream ignores the cancellation of a call that it has not received.
     for (const one of message) if (one.method === CANCELLED) this.#cancel(one);
     await write(this.#p.child.stdin, line);

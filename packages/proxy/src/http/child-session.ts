@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { memberOf } from '@postern/api/json';
 import type { VerifiedToken } from '@postern/mcp/adapter';
 import { errorText } from '../call.ts';
-import { linesOf, type Message, RpcError, readUpstreamMessage, textOf } from '../message.ts';
+import { linesOf, type Message, RpcError, textOf, upstreamMessagesIn } from '../message.ts';
 import { StdioProxy, type StdioProxyOptions } from '../stdio-proxy.ts';
 import { AnswerStream } from './answer-stream.ts';
 
@@ -143,11 +143,8 @@ export class ChildSession {
   }
 
   async #read(): Promise<void> {
-    for await (const line of linesOf(this.#output)) {
-      const read = readUpstreamMessage(line);
-      const messages = read === undefined ? [] : 'root' in read ? [read] : read;
-      for (const message of messages) await this.#deliver(message);
-    }
+    for await (const line of linesOf(this.#output))
+      for (const message of upstreamMessagesIn(line)) await this.#deliver(message);
   }
 
   async #deliver(message: Message): Promise<void> {

@@ -1,6 +1,6 @@
 import { Agent, request as send } from 'undici';
 import { NotSentError, OutcomeUnknownError } from '../call.ts';
-import { MAX_MESSAGE_BYTES, type Message, readUpstreamMessage, whole } from '../message.ts';
+import { MAX_MESSAGE_BYTES, type Message, upstreamMessagesIn, whole } from '../message.ts';
 import type { SentSecrets } from '../sent-secrets.ts';
 import { eventsIn, type StreamEvent } from './events.ts';
 import { masked, type UpstreamResponse } from './masked-body.ts';
@@ -116,7 +116,7 @@ async function fromStream(
   onEvent: (event: StreamEvent, message: Message) => Promise<void>,
 ): Promise<Message | undefined> {
   for await (const event of eventsIn(body))
-    for (const message of messagesIn(Buffer.from(event.data))) {
+    for (const message of upstreamMessagesIn(Buffer.from(event.data))) {
       if (isResponseTo(id, message)) return message;
       await onEvent(event, message);
     }
@@ -124,12 +124,7 @@ async function fromStream(
 }
 
 async function fromJson(id: string, body: AsyncIterable<Buffer>): Promise<Message | undefined> {
-  return messagesIn(await whole(body, MAX_MESSAGE_BYTES)).find(message => isResponseTo(id, message));
-}
-
-function messagesIn(bytes: Buffer): readonly Message[] {
-  const read = readUpstreamMessage(bytes);
-  return read === undefined ? [] : 'root' in read ? [read] : read;
+  return upstreamMessagesIn(await whole(body, MAX_MESSAGE_BYTES)).find(message => isResponseTo(id, message));
 }
 
 const isResponseTo = (id: string, message: Message): boolean => message.isResponse && message.id === id;

@@ -157,7 +157,10 @@ export class ServedUpstream {
     let id: string | undefined;
     try {
       const message = readClientMessage(body, false);
-      if (!('root' in message)) return await this.#postBatch(from, message, body);
+      if (!('root' in message)) {
+        this.#guard.refuseBatch(message, from.connection.tools);
+        return await this.#forward(from, body);
+      }
       id = message.id;
       refuseOtherHeaders(request.headers, message);
       return await this.#postOne(from, message);
@@ -166,18 +169,6 @@ export class ServedUpstream {
       this.#p.log('message of the MCP client refused', { error: error.message });
       return rpcResponse(400, error, { id });
     }
-  }
-
-  /** A batch (2025-03-26). Its answers would come together, so none of its calls can wait for a person. */
-  async #postBatch(from: ClientRequest, messages: readonly Message[], body: Buffer): Promise<Response> {
-    const { rules } = this.#p;
-    const isFree = messages.every(
-      one =>
-        (one.method !== 'tools/call' || this.#guard.isPassed(one, from.connection.tools)) &&
-        !(rules.changesLists && one.method === 'tools/list'),
-    );
-    if (!isFree) throw new RpcError(-32600, 'a batch with a call that needs a decision');
-    return await this.#forward(from, body);
   }
 
   async #postOne(from: ClientRequest, message: Message): Promise<Response> {
